@@ -216,6 +216,7 @@ OTHER = {
     ("data", "weights"): "weights.txt",
     ("data", "positive_label"): -1,
     ("data", "class_weight"): "balanced",
+    ("calibrate",): "sigmoid",
     ("output", "directory"): "elsewhere",
     ("output", "checkpoint_every"): 1e-9,
     ("output", "overwrite"): False,

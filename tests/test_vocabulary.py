@@ -29,6 +29,7 @@ VALUES = {"lam": 0.03, "tolerance": 1e-5, "max_iterations": 3, "seed": 5, "loss"
 VALUES |= {"solver": "bundle", "absolute_tolerance": 0.25, "time_limit": 1e3, "threads": 1, "scale": "standardize"}
 VALUES |= {"sample_weight": 1.0 + np.arange(40), "groups": np.arange(40) // 4, "positive_label": 0}
 VALUES |= {"validation": (X, Y), "follow": (), "start": np.ones(3), "bias": "none", "class_weight": {0: 2.0}}
+VALUES |= {"calibrate": "sigmoid"}
 
 
 def refused(call, *arguments, **named):

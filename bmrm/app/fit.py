@@ -10,11 +10,13 @@ from pathlib import Path
 from types import NoneType
 from typing import Any, Literal
 
+from bmrm.app.calibration.asked import checked as calibration_of
 from bmrm.app.defaults import default_bias, default_lambda, default_loss, needs_lambda
 from bmrm.app.measure import name_of_targets
 from bmrm.app.model import Model
 from bmrm.app.pipeline import fingerprint
 from bmrm.app.pipeline.beginning import start_of_file
+from bmrm.app.pipeline.calibrate import Calibrating
 from bmrm.app.pipeline.follow import Follow
 from bmrm.app.pipeline.solve import BIASES, Problem, solve, solved
 from bmrm.checks import sample
@@ -100,6 +102,7 @@ def fit(
     validation: Any = None,
     follow: Sequence[str] = (),
     follow_every: int = 10,
+    calibrate: str | Mapping[str, Any] | None = None,
 ) -> Model:
     """Train a linear model: minimise Omega(w) + R(w), R the (weighted) mean loss of the rows.
 
@@ -136,11 +139,15 @@ def fit(
     start : starting point: a `Model` or the path of its file, of any problem with these features and labels; the path
         of a checkpoint of this problem, whose bound is used; a vector in the units of the solver (scaled features, a
         constant feature last); None for zero.
-    validation : `(X, y)` or a Dataset: the rows that are followed.
+    validation : `(X, y)` or a Dataset: the rows that are followed, or whose scores are calibrated.
     follow : measures of them that are taken while the solver runs, such as `["map"]`; see `bmrm measures`. The solution
         has them as `details["validation"]`: arrays by name, nan where a measure is not defined, and `iteration`.
     follow_every : iterations between two measurements, of the best point so far or, with `probe` and `pegasos`, of w_t;
         the last line is the result.
+    calibrate : "sigmoid" or "isotonic": probabilities (`predict_proba`) of any loss of classes, by a curve from scores
+        to shares of true labels. It is fitted to the validation rows, without them to rows left out in turn, in 5 folds
+        or as many as `{"method": ..., "folds": ...}` says: so many more trainings, with the same limits each. Labels
+        stay those of the scores. None for the probabilities of the loss, if it has some.
 
     Returns
     -------
@@ -164,6 +171,7 @@ def fit(
     if isinstance(X, Dataset) and not (y is None and sample_weight is None and groups is None):
         raise InputError("y, sample_weight or groups beside a Dataset, which brings its own")
     options = {"tolerance": tolerance, "absolute_tolerance": absolute_tolerance, "max_iterations": max_iterations}
+    asked = calibration_of(calibrate)
     given = _solver(solver, {**options, "time_limit": time_limit}, seed, solver_options)
     plain = X.checked() if isinstance(X, Dataset) else Dataset.from_arrays(X, y, sample_weight, groups)
     refuse_weightless(plain.targets.weights)
@@ -185,10 +193,14 @@ def fit(
     if isinstance(start, (str, PathLike)):
         start = start_of_file(Path(start), _facts(problem, plain))
     others = {}
-    if problem.follow is not None:
+    if validation is not None and (problem.follow is not None or (asked is not None and asked.folds is None)):
         others["validation"] = SCALINGS[scale].rows(_like(plain, validation))
+    calibrating = None
+    if asked is not None:
+        calibrating = Calibrating.prepared(asked, data, others.get("validation"), problem.loss, Alone())
     say_alone("`bmrm.fit`")
     model = solve(data, problem, Alone(), lambda model_of: nullcontext(callback), others=others, start=start)
+    model = model if calibrating is None else calibrating.of(model, problem)
     assert model is not None
     return replace(model, header={**model.header, "chosen": choice.words}) if choice.words else model
 
@@ -254,7 +266,7 @@ def _facts(problem: Problem, data: Dataset) -> fingerprint.Facts:
     described = {"loss": LOSSES.describe(problem.loss), "regularizer": REGULARIZERS.describe(problem.regularizer)}
     section = {"bias": problem.bias, "scale": problem.scale, "positive_label": problem.positive_label}
     section["class_weight"] = pairs_of(problem.class_weight)
-    facts = fingerprint.of_settings({**described, "search": None, "data": section})
+    facts = fingerprint.of_settings({**described, "search": None, "calibrate": None, "data": section})
     return facts | {"data": fingerprint.of_rows(data, Alone())}
 
 

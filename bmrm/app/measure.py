@@ -9,17 +9,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bmrm.app.calibration.asked import TASKS
 from bmrm.data.dataset import Dataset, refuse_weightless
 from bmrm.data.label_types import is_whole, shown_label
 from bmrm.data.labels import LabelSets
 from bmrm.kernels.workers import Workers
+from bmrm.losses import LOSSES
 from bmrm.mpi.dealing import gather_rows
 from bmrm.mpi.group import Alone, Group, together
 from bmrm.problem import InputError, Targets, facts_of, provides
-from bmrm.problem.loss import HasMeasured
+from bmrm.problem.loss import HasMeasured, HasProbabilities
 from bmrm.risk.linear_map import DataMap
 
 if TYPE_CHECKING:
+    from bmrm.app.calibration.curves import Calibration
     from bmrm.metrics import ScoredRows
 
 Labels = Sequence[float | str]
@@ -99,6 +102,7 @@ def scored(
     group: Group | None = None,
     *,
     arrays: Mapping[str, NDArray[Any]] | None = None,
+    calibration: Calibration | None = None,
     part: str = "data",
 ) -> ScoredRows | None:
     """Collective: the rows of all ranks as measures take them; None but on rank 0.
@@ -108,6 +112,7 @@ def scored(
     scores, targets : of this rank's rows.
     labels : of the model, in score order; empty for tasks without.
     arrays : on rank 0, the learned arrays besides weights and intercept.
+    calibration : on rank 0, that of the model.
     part : what the rows are, for messages.
 
     Raises
@@ -134,7 +139,26 @@ def scored(
     all_y = given.y.astype(np.int64) if len(labels) and not provides(loss, HasMeasured) else given.y
     predicted = predictions(loss, all_scores, np.arange(len(labels)), arrays or {}, given.groups, given.structure)
     parameters = {field.name: getattr(loss, field.name) for field in dataclasses.fields(loss)}
-    return ScoredRows(all_y, all_scores, predicted, given.weights, len(labels), parameters, given.groups, tuple(names))
+    probabilities = None if calibration is None else calibration.probabilities(all_scores)
+    kept = given.weights, len(labels), parameters, given.groups, tuple(names), probabilities
+    return ScoredRows(all_y, all_scores, predicted, *kept)
+
+
+def names_of_measures(loss: Any, calibration: Calibration | None) -> tuple[str, ...]:
+    """The measures of a model where none are named: those of the loss, and those of calibrated probabilities."""
+    facts = facts_of(loss)
+    if calibration is None:
+        return facts.metrics
+    more = ("log_loss", "brier") if facts.task == "binary" else ("log_loss",)
+    return tuple(dict.fromkeys((*facts.metrics, *more)))
+
+
+def without_probabilities(loss: Any) -> str:
+    """What to say where a loss has no probabilities."""
+    facts = facts_of(loss)
+    have = ", ".join(entry.name for entry in LOSSES.all() if issubclass(entry.cls, HasProbabilities))
+    other = "; calibrate gives some to any loss of classes" if facts.task in TASKS else ""
+    return f"{facts.title} has no probabilities, expected one of {have}{other}"
 
 
 def _told_apart(

@@ -11,7 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmrm.app import model_view as view
-from bmrm.app.measure import check_labelled, check_metrics, predictions, scored, scores_of
+from bmrm.app.measure import (
+    check_labelled,
+    check_metrics,
+    names_of_measures,
+    predictions,
+    scored,
+    scores_of,
+    without_probabilities,
+)
 from bmrm.app.model_file import ModelData, check_fits, checked_section, named, read_model_file, wrong_learned
 from bmrm.data.archives import write_arrays
 from bmrm.data.dataset import Dataset, check_groups, check_matrix, check_structure, named_matrix, plain_numbers
@@ -49,6 +57,7 @@ class Model(ModelData):
     row_scale : "none", or "unit_norm": rows are divided by their Euclidean norm first (rows of zeros stay).
     arrays : other parameters that were learned (cut points, transitions), float64; `header["arrays"]` names them.
     layout : the names of the features and how the training files were read; None if unknown.
+    calibration : curves from scores to probabilities, of a model that was trained with `calibrate`; else None.
     """
 
     _loss: Any = None
@@ -203,7 +212,7 @@ class Model(ModelData):
         Raises
         ------
         InputError
-            Where the loss is no likelihood, as `logistic`, `softmax` and `chain_crf` are.
+            Where the model is not calibrated and the loss has no probabilities.
         """
         if groups is None and isinstance(X, Dataset):
             groups = X.targets.groups
@@ -220,11 +229,13 @@ class Model(ModelData):
         Raises
         ------
         InputError
-            Where the loss is no likelihood; for scores of another shape, and for a model whose learned arrays do not
-            fit its labels.
+            Where the model is not calibrated and the loss has no probabilities; for scores of another shape, and for a
+            model whose learned arrays do not fit its labels.
         """
+        if self.calibration is not None:
+            return self.calibration.probabilities(self._checked_scores(scores))
         if not provides(self.loss, HasProbabilities):
-            raise InputError(f"{facts_of(self.loss).title} has no probabilities; logistic, softmax and chain_crf have")
+            raise InputError(without_probabilities(self.loss))
         scores = self._checked_scores(scores)
         checked = None if groups is None else check_groups(groups, scores.shape[0])
         more = {"groups": checked} if facts_of(self.loss).by_group else {}
@@ -364,7 +375,7 @@ class Model(ModelData):
 
     def _names(self, metrics: Sequence[str] | None) -> Sequence[str]:
         if metrics is None:
-            return facts_of(self.loss).metrics
+            return names_of_measures(self.loss, self.calibration)
         check_metrics(metrics, self.loss)
         return metrics
 
@@ -375,7 +386,8 @@ class Model(ModelData):
     def _with_scores(self, data: Dataset, scores: NDArray[np.float64]) -> Judged:
         check_labelled(self.loss, data, "data")
         scores = self._checked_scores(scores)
-        rows = scored(scores, data.targets, self.loss, self.label_codes, arrays=self.arrays)
+        arrays, calibration = self.arrays, self.calibration
+        rows = scored(scores, data.targets, self.loss, self.label_codes, arrays=arrays, calibration=calibration)
         assert rows is not None
         return rows
 

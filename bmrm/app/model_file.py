@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bmrm.app.calibration.curves import Calibration
 from bmrm.data.archives import read_arrays
 from bmrm.data.files import checked_path
 from bmrm.data.layout import Layout
@@ -65,6 +66,7 @@ class ModelData:
     row_scale: str = "none"
     arrays: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
     layout: Layout | None = None
+    calibration: Calibration | None = None
     _solution: Solution | None = None
     """None for a model of a file, which keeps no solution."""
 
@@ -97,7 +99,8 @@ class ModelData:
         """The arrays of `model.npz` by name."""
         layout = self.layout or Layout()
         header = dict(self.header) | {"format": FORMAT, "row_scale": self.row_scale, "arrays": list(self.arrays)}
-        known = {"one_based": layout.one_based, "input": layout.described()}
+        known: dict[str, Any] = {"one_based": layout.one_based, "input": layout.described()}
+        known["calibration"] = None if self.calibration is None else self.calibration.header()
         header |= {key: value for key, value in known.items() if value is not None}
         if layout.text is not None:
             header["text"] = layout.text.header()
@@ -108,6 +111,8 @@ class ModelData:
             "header": np.array(json.dumps(header, allow_nan=False)),
         }
         members |= {OWN + name: array for name, array in self.arrays.items()}
+        if self.calibration is not None:
+            members |= self.calibration.arrays()
         if layout.names is not None:
             members |= dict(zip(NAMES, packed(layout.names), strict=True))
         if layout.text is not None:
@@ -129,8 +134,14 @@ def read_model_file(path: Path | str) -> ModelData:
     arrays = {name.removeprefix(OWN): array for name, array in members.items() if name.startswith(OWN)}
     for complaint in (*_wrong_header(header), *_wrong_arrays(weights, intercept, labels, header, arrays)):
         raise InputError(f"{path}: not a model file: {complaint}")
-    row_scale = header.get("row_scale", "none")
-    return ModelData(weights, intercept, labels, header, row_scale, arrays, _layout(path, header, members))
+    row_scale, layout = header.get("row_scale", "none"), _layout(path, header, members)
+    calibration = None
+    if "calibration" in header:
+        try:
+            calibration = Calibration.from_file(header["calibration"], members, labels.size)
+        except InputError as error:
+            raise InputError(f"{path}: not a model file: {error}") from error
+    return ModelData(weights, intercept, labels, header, row_scale, arrays, layout, calibration)
 
 
 def _wrong_header(header: Mapping[str, Any]) -> Iterator[str]:

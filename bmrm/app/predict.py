@@ -111,7 +111,8 @@ class Labelled:
             return None
         try:
             targets = join_targets(self._targets, "data")
-            return scored(np.concatenate(self._scores), targets, model.loss, model.label_codes, arrays=model.arrays)
+            scores, arrays, calibration = np.concatenate(self._scores), model.arrays, model.calibration
+            return scored(scores, targets, model.loss, model.label_codes, arrays=arrays, calibration=calibration)
         except InputError:  # such as 0 for each row, where a format must have a label
             return None
 

@@ -18,7 +18,7 @@ bmrm predict runs/letor/model.npz queries.svm --ranks
 KINDS = {
     "scores": "the scores, several with blanks between (default)",
     "labels": "predicted labels, or numbers of a regression; sets of labels with commas between",
-    "probabilities": "of each label, in the order of the model's labels (logistic, softmax, chain_crf)",
+    "probabilities": "of each label, in the order of the model's labels (of some losses, and of calibrated models)",
     "ranks": "the place of each row in its query by falling score, from 1; without queries among all rows",
 }
 
@@ -55,9 +55,9 @@ def add_arguments(parser: Parser) -> None:
 
 def run(parsed: Namespace) -> int:
     """Write a line for each row."""
+    from bmrm.app.measure import names_of_measures
     from bmrm.app.predict import Labelled, column_names, lines_of
     from bmrm.data.files import compressed_like_its_name
-    from bmrm.problem import facts_of
 
     model = loaded(parsed)
     labelled = None if parsed.quiet else Labelled(model)
@@ -83,6 +83,6 @@ def run(parsed: Namespace) -> int:
     if rows is not None:
         from bmrm.metrics import evaluate
 
-        for name, value in evaluate(facts_of(model.loss).metrics, rows).items():
+        for name, value in evaluate(names_of_measures(model.loss, model.calibration), rows).items():
             print(f"{name} {'-' if value is None else format(value, '.6g')}", file=sys.stderr)
     return 0

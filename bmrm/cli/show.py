@@ -75,6 +75,8 @@ def _facts(found: Mapping[str, Any]) -> dict[str, str]:
     }
     if found["row_scale"] != "none":
         pairs["rows"] = "divided by their norm"
+    if found["calibration"] is not None:
+        pairs["probabilities"] = f"{found['calibration']['method']}, on {found['calibration']['rows']}"
     for name, value in found["learned"].items():
         pairs[name.replace("_", " ")] = str(value)
     return pairs

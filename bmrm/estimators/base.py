@@ -227,7 +227,7 @@ class LinearEstimator(BaseEstimator):
     def _title(self) -> str:
         return type(self).__name__
 
-    def _train(self, data: Dataset, loss: Any, free: bool) -> Model:
+    def _train(self, data: Dataset, loss: Any, free: bool, **more: Any) -> Model:
         """Fit, keep the model, and warn where the gap is wider than wanted.
 
         Parameters
@@ -235,6 +235,7 @@ class LinearEstimator(BaseEstimator):
         data : the rows.
         loss : an instance.
         free : whether there is a free intercept where the loss has one.
+        more : arguments of `bmrm.fit` that one estimator has.
 
         Raises
         ------
@@ -259,6 +260,7 @@ class LinearEstimator(BaseEstimator):
                 threads=self._value("threads"),
                 start=getattr(self, "model_", None) if self.warm_start else None,
                 callback=_printed(self.verbose),
+                **more,
             )
         except IncompatibleError as error:
             hint = "; or try fit_intercept=False" if bias == "free" else ""
@@ -408,12 +410,16 @@ def places_in(y: NDArray[Any], grades: NDArray[Any]) -> NDArray[np.int64]:
 
 def has_probabilities(self: Any) -> bool:
     """Whether `predict_proba` is there; raises AttributeError where the loss has no probabilities."""
+    if getattr(self, "calibrate", None) is not None:
+        return True
     try:
         loss = self.model_.loss if hasattr(self, "model_") else LOSSES.instance(self.loss)
     except BmrmError as error:
         raise AttributeError(str(error)) from error
     if not provides(loss, HasProbabilities):
-        raise AttributeError(f"loss {facts_of(loss).title} has no probabilities; logistic, softmax and chain_crf have")
+        from bmrm.app.measure import without_probabilities  # loads numba
+
+        raise AttributeError(f"loss {without_probabilities(loss)}")
     return True
 
 

@@ -41,6 +41,9 @@ class Classifier(ClassifierMixin, LinearEstimator):
         `{"name": "ontology_hinge", "edges": [("cat", "animal"), ...]}`. Default `hinge`.
     class_weight : factor of the weights of each class: a dict by label, "balanced" (all classes then weigh the same,
         with the weights of their rows), or None for 1. Default None.
+    calibrate : method that makes `predict_proba` of the scores of rows left out in turn, `sigmoid` or `isotonic`, or
+        `{"method": ..., "folds": 5}`; labels stay those of the scores. None for the probabilities of the loss, if it
+        has some. Default None.
 
     Attributes
     ----------
@@ -54,6 +57,7 @@ class Classifier(ClassifierMixin, LinearEstimator):
     loss: str | Mapping[str, Any] | Loss = field(default="hinge", kw_only=False)
     fit_intercept: bool = True
     class_weight: Mapping[Any, float] | str | None = None
+    calibrate: str | Mapping[str, Any] | None = None
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Classifier:
         """Train.
@@ -76,7 +80,8 @@ class Classifier(ClassifierMixin, LinearEstimator):
         check_classification_targets(y)
         weights = self._weights(y, sample_weight)
         loss, classes = self._fitting_loss(y, weights)
-        model = self._train(self._dataset(X, y, weights, classes=classes), loss, self.fit_intercept)
+        data = self._dataset(X, y, weights, classes=classes)
+        model = self._train(data, loss, self.fit_intercept, calibrate=self.calibrate)
         self.classes_, table, intercept = model.labels, model.weights, model.intercept
         if provides(model.loss, HasClassScores):
             self.classes_ = np.array(model.loss.class_labels(list(model.labels)))
@@ -102,7 +107,7 @@ class Classifier(ClassifierMixin, LinearEstimator):
 
     @available_if(has_probabilities)
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Probabilities of the classes, (rows, classes), where the loss gives them."""
+        """Probabilities of the classes, (rows, classes), where the loss or `calibrate` gives them."""
         scores = self._scores(X)
         probabilities: NDArray[np.float64] = self.model_.probabilities_of_scores(scores)
         return probabilities

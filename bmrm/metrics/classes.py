@@ -82,10 +82,16 @@ def average_precision(s: ScoredRows) -> float | None:
 
 @measure("binary", "multiclass", source="scikit-learn: log_loss, of these p", within=AMOUNT)
 def log_loss(s: ScoredRows) -> float | None:
-    """Mean of -log p(true class), p = 1/(1 + exp(-f)) for two classes, softmax of the scores for more."""
+    """Mean of -log p(true class), p = 1/(1 + exp(-f)) for two classes, softmax of the scores for more.
+
+    Of a model that is calibrated p is what it says; not defined where that is 0.
+    """
     if not known_labels(s):
         return None
     s = s.present
+    if s.probabilities is not None:
+        true = s.probabilities[np.arange(len(s.y)), s.y.astype(np.intp)]
+        return s.mean(-np.log(true)) if true.all() else None
     if s.scores.ndim == 1:
         wrong = np.where(s.y == 1, -s.scores, s.scores)
         return s.mean(np.maximum(wrong, 0.0) + np.log1p(np.exp(-np.abs(wrong))))
@@ -96,8 +102,8 @@ def log_loss(s: ScoredRows) -> float | None:
 
 @measure("binary", source="scikit-learn: brier_score_loss, of these p")
 def brier(s: ScoredRows) -> float | None:
-    """Mean of (p - y)^2, y 0 or 1 and p = 1/(1 + exp(-f))."""
-    p = 0.5 * (1.0 + np.tanh(0.5 * s.scores))
+    """Mean of (p - y)^2, y 0 or 1 and p = 1/(1 + exp(-f)), of a model that is calibrated what it says."""
+    p = 0.5 * (1.0 + np.tanh(0.5 * s.scores)) if s.probabilities is None else s.probabilities[:, 1]
     return s.mean((p - s.y) ** 2) if known_labels(s) else None
 
 

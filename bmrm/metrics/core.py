@@ -37,6 +37,7 @@ class ScoredRows:
     groups : (rows,) the query of each row, or None; measures of rankings are then means over the queries.
         Of sequences the sentence of each token.
     labels : the names of the codes, of sequences also of those that the model does not know.
+    probabilities : (rows, classes) of a model that is calibrated; None where scores are log-odds, or none are known.
     """
 
     y: NDArray[Any]
@@ -47,6 +48,7 @@ class ScoredRows:
     parameters: Mapping[str, Any]
     groups: NDArray[np.int64] | None = None
     labels: tuple[str, ...] = ()
+    probabilities: NDArray[np.float64] | None = None
 
     def rows(self, chosen: NDArray[Any]) -> ScoredRows:
         """Some of the rows, by their numbers or by a truth value for each.
@@ -58,7 +60,9 @@ class ScoredRows:
         weights = None if self.weights is None else self.weights[chosen]
         groups = None if self.groups is None else self.groups[chosen]
         y, scores, predicted = self.y[chosen], self.scores[chosen], self.predicted[chosen]
-        return replace(self, y=y, scores=scores, predicted=predicted, weights=weights, groups=groups)
+        found = replace(self, y=y, scores=scores, predicted=predicted, weights=weights, groups=groups)
+        p = self.probabilities
+        return found if p is None else replace(found, probabilities=p[chosen])
 
     @property
     def near_one(self) -> ScoredRows:

@@ -55,10 +55,10 @@ class Curve:
     probabilities: bool = False
     in_weights: bool = False
 
-    def fits(self, loss: Any) -> bool:
-        """Whether models of this loss have such a curve."""
+    def fits(self, loss: Any, calibrated: bool = False) -> bool:
+        """Whether models of this loss have such a curve, where they are calibrated or not."""
         facts = facts_of(loss)
-        without = self.probabilities and "log_loss" not in facts.metrics
+        without = self.probabilities and not calibrated and "log_loss" not in facts.metrics
         return facts.task in self.tasks and not (self.predicts and facts.only_ranks) and not without
 
 
@@ -79,9 +79,12 @@ def curves_of(scored: ScoredRows, loss: Any) -> dict[str, Table]:
     """The curves that fit the loss and are defined for these rows, by name."""
     rows = scored.present
     if not len(rows.y):
-        return {}
+        calibrated = rows.probabilities is not None
+    return {}
     found = {
-        one.name: one.function(rows if one.in_weights else rows.near_one) for one in CURVES.values() if one.fits(loss)
+        one.name: one.function(rows if one.in_weights else rows.near_one)
+        for one in CURVES.values()
+        if one.fits(loss, calibrated)
     }
     return {name: table for name, table in found.items() if table is not None and _finite(table)}
 
@@ -165,7 +168,11 @@ def reliability(s: ScoredRows) -> Table | None:
     """
     if not known_labels(s):
         return None
-    if s.scores.ndim == 1:
+    if s.probabilities is not None:
+        two = s.probabilities.shape[1] == 2
+        true = s.y == (1 if two else s.predicted)
+        probability = s.probabilities[np.arange(len(s.y)), 1 if two else s.predicted]
+    elif s.scores.ndim == 1:
         probability, true = 0.5 * (1.0 + np.tanh(0.5 * s.scores)), s.y == 1
     else:
         shifted = np.exp(s.scores - s.scores.max(axis=1, keepdims=True))

@@ -15,6 +15,8 @@ from typing import Annotated, Any, Literal
 import yaml
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, WithJsonSchema
 
+from bmrm.app.calibration.asked import checked as calibration_of
+from bmrm.app.calibration.curves import METHODS
 from bmrm.app.config.fields import checked, expected, option_types
 from bmrm.app.config.marks import Document, Place, assigned
 from bmrm.app.config.relative import checked_rule
@@ -75,11 +77,40 @@ def _factors(value: Any) -> Any:
         raise ValueError(str(error).partition(", expected ")[2] or "each label once") from error
 
 
+def _calibrate(value: Any) -> Any:
+    try:
+        found = calibration_of(value)
+    except InputError as error:
+        raise ValueError(str(error).partition(", expected ")[2]) from error
+    return None if found is None else found.plain()
+
+
 Count = Annotated[int, BeforeValidator(_no_bool), Field(ge=-(2**63), lt=2**63)]
 Number = Annotated[float, BeforeValidator(_no_bool)]
 Files = Annotated[tuple[str, ...], BeforeValidator(_file_list)]
 Columns = Annotated[tuple[str | int, ...], BeforeValidator(_columns)]
 Label = Annotated[Any, BeforeValidator(_label)]
+Calibration = Annotated[
+    dict[str, Any] | None,
+    BeforeValidator(_calibrate),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"enum": [*METHODS]},
+                {
+                    "type": "object",
+                    "properties": {
+                        "method": {"enum": [*METHODS]},
+                        "folds": {"anyOf": [{"type": "integer", "minimum": 2}, {"type": "null"}]},
+                    },
+                    "required": ["method"],
+                    "additionalProperties": False,
+                },
+                {"type": "null"},
+            ]
+        }
+    ),
+]
 Factors = Annotated[
     str | tuple[tuple[Any, float], ...] | None,
     BeforeValidator(_factors),
@@ -197,6 +228,11 @@ class Settings(BaseModel):
     solver: dict[str, Any] = Field(description="a name or `{name: ..., option: ...}`; see `bmrm solvers`")
     search: dict[str, Any] | None = Field(
         None, description="several trainings, of which one is kept: a name or `{name: ..., option: ...}`"
+    )
+    calibrate: Calibration = Field(
+        None,
+        description="probabilities of any loss of classes from its scores: `sigmoid`, `isotonic`, or `{method: ..., "
+        "folds: 5}`; on the validation rows, else on rows that are left out in turn; null = those of the loss, if any",
     )
     start: Annotated[str, Field(min_length=1)] | None = Field(
         None, description="a model or a checkpoint to go on from: a path; a checkpoint must be of the same problem"

@@ -93,6 +93,7 @@ def _lines() -> Iterator[str]:
             choices = _choices(field.annotation)
             yield f"| `{key}` | {default} | {field.description}{choices} |"
         yield ""
+    yield from ("## `calibrate`", "", f"{Settings.model_fields['calibrate'].description}.", "")
     yield from ("## `seed`", "", f"{Settings.model_fields['seed'].description}; default 0.", "")
     for section, plug_in in {**PLUG_INS, "search": SEARCH, "data.format": FORMATS}.items():
         yield from (f"## `{section}`", "")

@@ -11,7 +11,15 @@ from typing import IO, ClassVar
 import numpy as np
 
 from bmrm.app.export import register
-from bmrm.app.export._core.exported import EXPONENTIAL, NAMES, SEVERAL_OUTPUTS, TEXT_LABELS, UNIT_NORM, Exported
+from bmrm.app.export._core.exported import (
+    EXPONENTIAL,
+    NAMES,
+    SEVERAL_OUTPUTS,
+    SIGMOID,
+    TEXT_LABELS,
+    UNIT_NORM,
+    Exported,
+)
 from bmrm.problem import InputError
 from bmrm.registry import parameter
 
@@ -88,10 +96,17 @@ void {name}_probabilities(const double *scores, double *probabilities)
 }}
 """
 FORMULAS = {
-    "sigmoid": """double e = exp(-fabs({factor} * scores[0]));
-    int positive = scores[0] > 0.0;
+    "sigmoid": """double f = {slope} * ({score}) + {offset};
+    double e = exp(-fabs(f));
+    int positive = f > 0.0;
     probabilities[positive] = 1.0 / (1.0 + e);
     probabilities[!positive] = e / (1.0 + e);""",
+    "sigmoids": """static const double lines[{scores}][2] = {lines};
+    double total = 0.0;
+    for (size_t k = 0; k < {scores}; k++)
+        total += probabilities[k] = 1.0 / (1.0 + exp(-(lines[k][0] * scores[k] + lines[k][1])));
+    for (size_t k = 0; k < {scores}; k++)
+        probabilities[k] = total > 0.0 ? probabilities[k] / total : 1.0 / {scores};""",
     "clip": """double f = fmin(fmax(scores[0], -1.0), 1.0);
     probabilities[0] = 0.5 * (1.0 - f);
     probabilities[1] = 0.5 * (1.0 + f);""",
@@ -113,7 +128,7 @@ class C:
 
     prefix: str = parameter("model", doc="how the names of its functions begin", example="spam")
 
-    says: ClassVar[frozenset[str]] = frozenset({NAMES, UNIT_NORM, TEXT_LABELS, EXPONENTIAL, SEVERAL_OUTPUTS})
+    says: ClassVar[frozenset[str]] = frozenset({NAMES, UNIT_NORM, TEXT_LABELS, EXPONENTIAL, SEVERAL_OUTPUTS, SIGMOID})
     instead: ClassVar[str] = "; json says all of these"
 
     def __post_init__(self) -> None:
@@ -146,7 +161,15 @@ def _pieces(model: Exported, name: str) -> Iterator[str]:
         yield VALUE.format(**facts, value=value)
     if model.probabilities is not None:
         form = model.probabilities
-        formula = FORMULAS[form.form].format(scores=model.scores, factor=repr(form.factor))
+        (slope, offset), several = form.lines[0], len(form.lines) > 1
+        lines = ", ".join(f"{{{a!r}, {b!r}}}" for a, b in form.lines)
+        formula = FORMULAS["sigmoids" if several else form.form].format(
+            scores=model.scores,
+            score="scores[0]" if model.scores == 1 else "scores[1] - scores[0]",
+            slope=repr(slope),
+            offset=repr(offset),
+            lines=f"{{{lines}}}",
+        )
         yield TWO.format(**facts, formula=formula)
 
 

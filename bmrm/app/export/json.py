@@ -40,11 +40,19 @@ class Json:
             "intercept": model.intercept.tolist(),
             "weights": model.weights.T.tolist(),
             "arrays": {name: array.tolist() for name, array in model.arrays.items()},
+            "calibration": _calibration(model),
             "header": dict(model.header),
         }
         for piece in json.JSONEncoder(allow_nan=False).iterencode(plain):
             stream.write(piece.encode())
         stream.write(b"\n")
+
+
+def _calibration(model: Exported) -> dict[str, Any] | None:
+    found = model.calibration
+    if found is None:
+        return None
+    return {**found.header(), **{name: array.tolist() for name, array in found.arrays().items()}}
 
 
 def _labels(labels: NDArray[Any]) -> list[Any]:

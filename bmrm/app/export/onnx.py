@@ -9,7 +9,15 @@ from typing import IO, Any, ClassVar
 import numpy as np
 
 from bmrm.app.export import register
-from bmrm.app.export._core.exported import EXPONENTIAL, NAMES, SEVERAL_OUTPUTS, TEXT_LABELS, UNIT_NORM, Exported
+from bmrm.app.export._core.exported import (
+    EXPONENTIAL,
+    NAMES,
+    SEVERAL_OUTPUTS,
+    SIGMOID,
+    TEXT_LABELS,
+    UNIT_NORM,
+    Exported,
+)
 from bmrm.problem import IncompatibleError
 
 OPSET, IR = 17, 8
@@ -21,7 +29,7 @@ OPSET, IR = 17, 8
 class Onnx:
     """An ONNX graph in double precision: X (rows, features) -> scores, label or value, probabilities if any."""
 
-    says: ClassVar[frozenset[str]] = frozenset({NAMES, UNIT_NORM, TEXT_LABELS, EXPONENTIAL, SEVERAL_OUTPUTS})
+    says: ClassVar[frozenset[str]] = frozenset({NAMES, UNIT_NORM, TEXT_LABELS, EXPONENTIAL, SEVERAL_OUTPUTS, SIGMOID})
     instead: ClassVar[str] = "; json says all of these"
 
     def write(self, model: Exported, stream: IO[bytes]) -> None:
@@ -111,14 +119,29 @@ class _Graph:
         if form.form == "softmax":
             self.add("Softmax", "scores", name="probabilities", axis=1)
         elif form.form == "sigmoid":
-            factors = self.constant(np.array([[-form.factor, form.factor]]))
-            self.add("Sigmoid", self.add("MatMul", "scores", factors), name="probabilities")
+            self.sigmoids(np.array(form.lines), model.scores)
         else:
             one, half = self.constant(np.array(1.0)), self.constant(np.array([[-0.5, 0.5]]))
             near = self.add("Clip", "scores", self.constant(np.array(-1.0)), one)
             middle = self.constant(np.array(0.5))
             self.add("Add", self.add("MatMul", near, half), middle, name="probabilities")
         self.output("probabilities", self.onnx.TensorProto.DOUBLE, len(model.labels))
+
+    def sigmoids(self, lines: Any, scores: int) -> None:
+        """1 / (1 + exp(-(a f + b))) of one curve and the rest, or of several divided by their sum."""
+        slopes, offsets = lines.T
+        if len(lines) == 1:
+            ends = np.array([-1.0, 1.0])  # of two scores the second less the first
+            table = slopes * (ends[None, :] if scores == 1 else ends[:, None] * ends[None, :])
+            product = self.add("MatMul", "scores", self.constant(table))
+            self.add("Sigmoid", self.add("Add", product, self.constant(offsets * ends)), name="probabilities")
+            return
+        product = self.add("Mul", "scores", self.constant(slopes))
+        each = self.add("Sigmoid", self.add("Add", product, self.constant(offsets)))
+        total = self.add("ReduceSum", each, self.constant(np.array([1])), keepdims=1)
+        none = self.add("Equal", total, self.constant(np.array(0.0)))
+        equal = self.constant(np.array(1.0 / len(lines)))
+        self.add("Where", none, equal, self.add("Div", each, total), name="probabilities")
 
     def model(self, model: Exported) -> Any:
         """All of it, checked."""

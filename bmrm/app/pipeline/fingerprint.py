@@ -19,6 +19,8 @@ BITS, WORD = 32, 1 << 64
 pieces."""
 DATA = {"data": "training data", "validation": "validation data"}
 """Names in messages of the facts about rows."""
+OPTIONAL = "class_weight", "calibrate"
+"""Names of facts that are there where they are given; files of earlier versions have none."""
 LAMBDA = "lambda"
 """Name of the fact with the value of a lambda that depends on the rows."""
 
@@ -28,8 +30,8 @@ def of_settings(settings: Mapping[str, Any]) -> Facts:
     data = settings["data"]
     facts = {name: settings[name] for name in ("loss", "regularizer", "search")}
     facts |= {name: data[name] for name in ("bias", "scale", "positive_label")}
-    if data["class_weight"] is not None:
-        facts["class_weight"] = data["class_weight"]
+    given = {"class_weight": data["class_weight"], "calibrate": settings["calibrate"]}
+    facts |= {name: given[name] for name in OPTIONAL if given[name] is not None}
     plain: Facts = json.loads(json.dumps(facts))
     return plain
 
@@ -60,8 +62,9 @@ def difference(there: Any, here: Facts) -> str | None:
     if not isinstance(there, Mapping):
         return "what it is of is not said there"
     names = [name for name in here if name not in (*DATA, LAMBDA)]
+    names += [name for name in OPTIONAL if name in there and name not in here]
     theirs, ours = _with_values(there, here)
-    settings = [one for name in names for one in _unequal(name, theirs.get(name), ours[name])]
+    settings = [one for name in names for one in _unequal(name, theirs.get(name), ours.get(name))]
     if settings:
         more = f", and {len(settings) - 3} more" if len(settings) > 3 else ""
         return "; ".join(settings[:3]) + more

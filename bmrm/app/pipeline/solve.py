@@ -400,7 +400,9 @@ def _model(
         header |= {"sets": {"form": summary.form, "dtype": summary.dtype}}
     row_scale = problem.scale if problem.scale in ROW_SCALES else "none"
     intercepts, labels = np.atleast_1d(shifted), _labels(summary)
-    return Model(weights.copy(), intercepts, labels, header, row_scale, arrays, layout, solution, problem.loss)
+    return Model(
+        weights.copy(), intercepts, labels, header, row_scale, arrays, layout, _solution=solution, _loss=problem.loss
+    )
 
 
 def _labels(summary: Summary) -> NDArray[Any]:

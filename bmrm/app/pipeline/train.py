@@ -16,14 +16,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from bmrm.app.calibration.asked import Calibrate, checked, refuse_without_classes
 from bmrm.app.config.relative import ONE_OVER_M
 from bmrm.app.defaults import INTERCEPTS, default_bias, default_loss
-from bmrm.app.measure import check_metrics, scored, scores_of
+from bmrm.app.measure import check_metrics, names_of_measures, scored, scores_of
 from bmrm.app.model import Model
 from bmrm.app.model_file import from_plain
 from bmrm.app.phases import Phases
 from bmrm.app.pipeline import fingerprint
 from bmrm.app.pipeline.beginning import Beginning, From, beginning, goal_of
+from bmrm.app.pipeline.calibrate import Calibrating
 from bmrm.app.pipeline.checkpoint import ROWS
 from bmrm.app.pipeline.fingerprint import LAMBDA
 from bmrm.app.pipeline.follow import DETAILS, Follow, listed
@@ -37,7 +39,7 @@ from bmrm.losses import LOSSES
 from bmrm.mpi.dealing import deal_out
 from bmrm.mpi.group import Alone, Group, together
 from bmrm.mpi.spread import spread
-from bmrm.problem import Callback, Iteration, OutputError, Start, Status, facts_of
+from bmrm.problem import Callback, InputError, Iteration, OutputError, Start, Status, facts_of
 from bmrm.regularizers import REGULARIZERS
 from bmrm.risk.scaling import SCALINGS
 from bmrm.solvers import SOLVERS
@@ -159,6 +161,7 @@ def _train(
             facts[LAMBDA] = lambda_of_rows(problem, loaded.train, group)
     with together(group):
         _look_into_folder(settings["output"], facts, group)
+        asked = _calibrate(settings, problem.loss)
     if sharing.dealt and group.size > 1:  # not in folds of a search, which are of rows in the order of the files
         with phases("load", "dealing out rows"):
             read = loaded
@@ -177,9 +180,15 @@ def _train(
     if fit is fit_once:
         fit = partial(fit_once, start=found.start, facts=facts)
     parts = {part: SCALINGS[problem.scale].rows(data) for part, data in loaded.parts.items()}
+    calibrating = None
+    if asked is not None:
+        calibrating = Calibrating.prepared(asked, parts["train"], parts.get("validation"), problem.loss, group)
     # from here on there may be a point that a Ctrl-C must not discard
     with Interrupt(around=True) if group.rank == 0 else nullcontext():
         model, search = fit(parts, problem, group, _watch(settings, facts, found.start, phases, show))
+        if calibrating is not None:
+            with phases("measure", "calibration"):
+                model = calibrating.of(model, problem)
         with phases("measure"):
             # a search may end with another loss than it was given; ranks without the model judge nothing
             loss = problem.loss if model is None else model.loss
@@ -197,6 +206,8 @@ def _train(
             summary["search"] = search
         if DETAILS in model.solution.details:
             summary["followed"] = listed(model.solution.details[DETAILS])
+        if model.calibration is not None:
+            summary["calibration"] = model.calibration.header()
         if loaded.notes:
             summary["notes"] = list(loaded.notes)
         if earlier:
@@ -214,6 +225,17 @@ def _problem(settings: Mapping[str, Any], group: Group) -> tuple[fingerprint.Fac
             for field in ("metrics", "follow"):
                 check_metrics(settings["output"][field], problem.loss)
     return facts, problem
+
+
+def _calibrate(settings: Mapping[str, Any], loss: Any) -> Calibrate | None:
+    """What is asked for; InputError where a search leaves no rows for it, IncompatibleError for the loss."""
+    asked = checked(settings["calibrate"])
+    if asked is None:
+        return None
+    refuse_without_classes(loss)
+    if settings["search"] is not None and (asked.folds is not None or settings["data"]["validation"] is None):
+        raise InputError("calibrate: beside a search there are no folds, expected data.validation")
+    return asked
 
 
 def with_loss(settings: Mapping[str, Any], data: Dataset, group: Group) -> tuple[Mapping[str, Any], tuple[str, ...]]:
@@ -448,14 +470,14 @@ def measure_parts(
     labels = group.broadcast(None if model is None else model.label_codes)
     weights = group.broadcast_array(None if model is None else model.weights)
     intercept = group.broadcast_array(None if model is None else model.intercept)
-    arrays = None if model is None else model.arrays
-    names = facts_of(loss).metrics if metrics is None else metrics
+    arrays, calibration = (None, None) if model is None else (model.arrays, model.calibration)
+    names = names_of_measures(loss, calibration) if metrics is None else metrics
     table: dict[str, dict[str, float | None]] = {}
     profiles: dict[str, Any] = {}
     curves: dict[str, Any] = {}
     for part, data in parts.items():
         scores, where = scores_of(data, weights, intercept, threads), f"data.{part}"
-        rows = scored(scores, data.targets, loss, labels, group, arrays=arrays, part=where)
+        rows = scored(scores, data.targets, loss, labels, group, arrays=arrays, calibration=calibration, part=where)
         if rows is not None:  # the other ranks import no measures
             from bmrm.metrics import evaluate
             from bmrm.metrics.curves import drawn, profile_of

@@ -9,6 +9,7 @@ from typing import IO, Any, ClassVar, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from bmrm.app.calibration.curves import Calibration
 from bmrm.app.export._core.probabilities import Probabilities, probabilities_of
 from bmrm.app.model_file import ModelData
 from bmrm.problem import IncompatibleError, facts_of
@@ -24,6 +25,8 @@ EXPONENTIAL = "predictions that are exp(score)"
 SEVERAL_OUTPUTS = "several outputs of a regression"
 OTHER = "predictions that only its loss can make"
 READER = "text as features"
+CALIBRATED = "calibrated probabilities"
+SIGMOID = "probabilities that are calibrated by a sigmoid"
 """What a model may have, in words of the message where a format cannot say it; learned arrays are called by name."""
 
 
@@ -62,6 +65,8 @@ class Exported:
     unit_norm : whether rows are divided by their Euclidean norm first.
     arrays : other learned parameters.
     header : of the model file.
+    text : whether features are text.
+    calibration : of a model that is calibrated, whose probabilities are then those.
     """
 
     weights: NDArray[np.float64]
@@ -75,6 +80,7 @@ class Exported:
     arrays: Mapping[str, NDArray[Any]]
     header: Mapping[str, Any]
     text: bool
+    calibration: Calibration | None = None
 
     @property
     def dim(self) -> int:
@@ -116,6 +122,8 @@ class Exported:
             yield SEVERAL_OUTPUTS
         if self.predicts == "other":
             yield OTHER
+        if self.calibration is not None:
+            yield SIGMOID if self.calibration.method == "sigmoid" else CALIBRATED
         yield from (name.replace("_", " ") for name in self.arrays)
 
 
@@ -133,13 +141,14 @@ def exported(model: ModelData, loss: Any) -> Exported:
         intercept=model.intercept,
         labels=model.labels,
         predicts=_predicts(loss, table.shape[1]),
-        probabilities=probabilities_of(loss),
+        probabilities=probabilities_of(loss, model.calibration),
         names=model.feature_names if model.reader is None else model.reader.vocabulary.names or None,
         first=int(model.layout is not None and bool(model.layout.one_based)),
         unit_norm=model.row_scale == "unit_norm",
         arrays=model.arrays,
         header=model.header,
         text=model.reader is not None,
+        calibration=model.calibration,
     )
 
 

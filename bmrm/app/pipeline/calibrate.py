@@ -1,0 +1,149 @@
+"""Probabilities for a trained model: curves are fitted to scores of rows that it was not trained on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bmrm.app.calibration.asked import FOLDS, Calibrate, refuse_without_classes
+from bmrm.app.calibration.curves import Calibration
+from bmrm.app.measure import scored, scores_of
+from bmrm.app.model import Model
+from bmrm.app.pipeline.solve import Problem, solve
+from bmrm.data.dataset import Dataset
+from bmrm.data.digest import digests
+from bmrm.data.label_types import shown_label
+from bmrm.mpi.dealing import gather_targets
+from bmrm.mpi.group import Group, together
+from bmrm.problem import InputError, Status
+
+if TYPE_CHECKING:
+    from bmrm.metrics import ScoredRows
+
+USELESS = Status.NON_FINITE, Status.NOT_CONVEX, Status.INTERRUPTED
+"""Ends of a run whose weights say nothing of what others would be."""
+
+
+@dataclass(frozen=True)
+class Calibrating:
+    """A calibration that is prepared before the model is trained.
+
+    Attributes
+    ----------
+    asked : for what.
+    train : this rank's rows; `data.scale: unit_norm` has been applied to them.
+    fold : of each of them, (rows,); None where the validation rows are used.
+    validation : likewise, or None.
+    group : the ranks.
+    """
+
+    asked: Calibrate
+    train: Dataset
+    fold: NDArray[np.int64] | None
+    validation: Dataset | None
+    group: Group
+
+    @classmethod
+    def prepared(
+        cls, asked: Calibrate, train: Dataset, validation: Dataset | None, loss: Any, group: Group
+    ) -> Calibrating:
+        """Collective: decide on the rows.
+
+        Raises
+        ------
+        IncompatibleError
+            For a loss without classes.
+        InputError
+            For folds of which some would lack a class.
+        """
+        with together(group):
+            refuse_without_classes(loss)
+        if asked.folds is None and validation is not None:
+            return cls(asked, train, None, validation, group)
+        return cls(asked, train, folds_of(train, asked.folds or FOLDS, group), None, group)
+
+    def of(self, model: Model | None, problem: Problem) -> Model | None:
+        """Collective: the model with its curves, on rank 0.
+
+        Models for folds start from 0: one that started from the model of all rows would know those left out.
+        """
+        group = self.group
+        if group.broadcast(model is None or model.solution.status in USELESS):
+            return model
+        if self.fold is None:
+            assert self.validation is not None
+            return _with_curves(model, self.asked.method, [self._judged(model, problem, self.validation)], "validation")
+        if problem.relative is not None:  # the same lambda as that of all rows
+            lam = group.broadcast(None if model is None else model.header["regularizer"]["lambda"])
+            problem = replace(problem, regularizer=replace(problem.regularizer, lam=lam), relative=None)  # type: ignore[type-var]
+        problem, count = replace(problem, follow=None), self.asked.folds or FOLDS
+        parts: list[ScoredRows | None] = []
+        for k in range(count):
+            rows = self.train.select(np.flatnonzero(self.fold != k))
+            fitted = solve(rows, problem, group)
+            status = group.broadcast(None if fitted is None else fitted.solution.status.name)
+            if Status[status] in USELESS:
+                return _without(model, f"not calibrated: the training without fold {k + 1} of {count} ended {status}")
+            parts.append(self._judged(fitted, problem, self.train.select(np.flatnonzero(self.fold == k))))
+        return _with_curves(model, self.asked.method, parts, f"{count} folds")
+
+    def _judged(self, model: Model | None, problem: Problem, rows: Dataset) -> ScoredRows | None:
+        """Collective: these rows of all ranks with their scores, on rank 0."""
+        group = self.group
+        labels = group.broadcast(None if model is None else model.label_codes)
+        weights = group.broadcast_array(None if model is None else model.weights)
+        intercept = group.broadcast_array(None if model is None else model.intercept)
+        scores = scores_of(rows, weights, intercept, problem.threads or group.cores_per_rank)
+        loss = problem.loss if model is None else model.loss
+        return scored(scores, rows.targets, loss, labels, group, part="the rows of calibrate")
+
+
+def _with_curves(model: Model | None, method: str, parts: Sequence[ScoredRows | None], rows: str) -> Model | None:
+    known = [part for part in parts if part is not None]
+    if model is None or not known:
+        return model
+    scores, y = np.concatenate([part.scores for part in known]), np.concatenate([part.y for part in known])
+    weights = [part.weights for part in known if part.weights is not None]
+    mass = np.concatenate(weights) if weights else None
+    found = Calibration.fitted(method, scores, y.astype(np.int64), mass, len(model.labels), rows)
+    return replace(model, calibration=found)
+
+
+def _without(model: Model | None, why: str) -> Model | None:
+    if model is None:
+        return None
+    solution = model.solution
+    return replace(model, _solution=replace(solution, message="; ".join(filter(None, (solution.message, why)))))
+
+
+def folds_of(data: Dataset, count: int, group: Group) -> NDArray[np.int64]:
+    """Collective: the fold of each row of this rank, by class in turn; rows are ordered by their content.
+
+    So folds do not depend on the order of rows and on how ranks share them.
+
+    Raises
+    ------
+    InputError
+        For a class with one row, which some fold would be trained without.
+    """
+    counts = group.broadcast(group.gather(data.rows))
+    targets = gather_targets(data.targets, group)
+    content = group.gather_array(digests(data).view(np.int64))
+    folds: NDArray[np.float64] | None = None
+    with together(group):
+        if targets is not None and content is not None:
+            labels, place, sizes = np.unique(targets.y, return_inverse=True, return_counts=True)
+            lone = np.flatnonzero(sizes < 2)
+            if lone.size:
+                label = shown_label(labels[lone[0]].item(), targets.dtype)
+                raise InputError(f"calibrate: the label {label} has one row, expected two or more for {count} folds")
+            order = np.lexsort((content, place))
+            turn = np.arange(len(order)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+            folds = np.empty(len(order))
+            folds[order] = turn % count
+    before = sum(counts[: group.rank])
+    return group.broadcast_array(folds)[before : before + data.rows].astype(np.int64)
