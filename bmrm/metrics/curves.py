@@ -79,8 +79,8 @@ def curves_of(scored: ScoredRows, loss: Any) -> dict[str, Table]:
     """The curves that fit the loss and are defined for these rows, by name."""
     rows = scored.present
     if not len(rows.y):
-        calibrated = rows.probabilities is not None
-    return {}
+        return {}
+    calibrated = rows.probabilities is not None
     found = {
         one.name: one.function(rows if one.in_weights else rows.near_one)
         for one in CURVES.values()

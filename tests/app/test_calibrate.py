@@ -268,6 +268,8 @@ def test_command_line_and_config(job, capsys):
             summary = json.load(file)
         assert summary["calibration"] == model.calibration.header()
         assert {"log_loss", "brier"} <= set(summary["metrics"]["validation"])
+        with open(f"{name}/curves.json") as file:
+            assert {"roc", "reliability"} <= set(json.load(file)["curves"])
         with open(f"{name}/config.yaml") as file:
             kept = yaml.safe_load(file)
         kept["output"]["directory"] = "c"
