@@ -45,9 +45,13 @@ if TYPE_CHECKING:
     from bmrm.problem import Solution as Solution
     from bmrm.problem import Start as Start
     from bmrm.problem import Status as Status
+    from bmrm.regularizers.box import Box as Box
     from bmrm.regularizers.elastic_net import ElasticNet as ElasticNet
+    from bmrm.regularizers.group_l2 import GroupL2 as GroupL2
     from bmrm.regularizers.l1 import L1 as L1
     from bmrm.regularizers.l2 import L2 as L2
+    from bmrm.regularizers.row_group_l2 import RowGroupL2 as RowGroupL2
+    from bmrm.regularizers.sparse_group import SparseGroup as SparseGroup
     from bmrm.search.f_measure import FMeasure as FMeasure
     from bmrm.search.f_measure import fit as fit_f_measure
 
@@ -73,6 +77,10 @@ _HOME = {
     "L1": "bmrm.regularizers.l1",
     "L2": "bmrm.regularizers.l2",
     "ElasticNet": "bmrm.regularizers.elastic_net",
+    "GroupL2": "bmrm.regularizers.group_l2",
+    "SparseGroup": "bmrm.regularizers.sparse_group",
+    "RowGroupL2": "bmrm.regularizers.row_group_l2",
+    "Box": "bmrm.regularizers.box",
     "Solution": "bmrm.problem",
     "Status": "bmrm.problem",
     "Iteration": "bmrm.problem",
@@ -119,6 +127,10 @@ __all__ = [  # noqa: RUF022 (the order of use)
     "L1",
     "L2",
     "ElasticNet",
+    "GroupL2",
+    "SparseGroup",
+    "RowGroupL2",
+    "Box",
     "Solution",
     "Status",
     "Iteration",

@@ -227,6 +227,10 @@ ELSEWHERE: Mapping[str, Mapping[str, str]] = {
     "regularizer": {
         **dict.fromkeys(("ridge", "tikhonov", "squared_l2", "weight_decay"), "l2"),
         "lasso": "l1",
+        **dict.fromkeys(("group_lasso", "grouplasso", "grlasso", "group_l1"), "group_l2 with its groups"),
+        **dict.fromkeys(("sparse_group_lasso", "sgl"), "sparse_group with its groups and l1_ratio"),
+        **dict.fromkeys(("multi_task_lasso", "l21", "mtlasso", "l2_1"), "row_group_l2"),
+        **dict.fromkeys(("nonnegative", "non_negative", "positive", "nnls", "bounds"), "box with lower and upper"),
         **dict.fromkeys(("elasticnet", "enet", "l1_l2", "l1l2"), "elastic_net with its l1_ratio"),
         "none": "l2 or l1 with a small lambda; there is no minimum to certify without a regularizer",
     },

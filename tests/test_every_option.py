@@ -113,7 +113,7 @@ def prepared(loss):
 @pytest.mark.parametrize(("entry", "field"), options_of(REGULARIZERS))
 def test_options_of_regularizers(entry, field):
     needed = {f.name: f.metadata["example"] for f in entry.parameters if f.default is MISSING}
-    plain = entry.cls(**needed)
+    plain = entry.cls(**needed, **field.metadata.get("beside", {}))
     value = another(field, getattr(plain, field.name)) if field.name not in needed else 7.0 * needed[field.name]
     changed = dataclasses.replace(plain, **{field.name: value})
     solver = SOLVERS.make("bundle", {"tolerance": 1e-6})

@@ -216,18 +216,25 @@ def usable_shares(rows: Array, flat: float, curved: Array | float = 0.0) -> Arra
     return shares
 
 
-def interior_point(accuracy: float, P: Array | None, q: Vector, *constraints: Array) -> dict[str, Any]:
+def interior_point(
+    accuracy: float, P: Array | None, q: Vector, *constraints: Array, cones: Sequence[int] = ()
+) -> dict[str, Any]:
     """cvxopt's solver of 1/2 x'P x + q'x, with its options for this call only; its "x" and "z".
 
-    `P` is a matrix, or the diagonal of one; None for a linear program. The constraints are G x <= h and A x = b.
+    `P` is a matrix, or the diagonal of one; None for a linear program. The constraints are G x <= h and A x = b, the
+    latter left out where there are none. The last rows of G x <= h are second-order cones of the sizes `cones`, in
+    which h - G x has a first entry that is at least the norm of the others.
 
     With a tolerance below rounding an interior-point method diverges, so the tolerance is loosened until it is met. The
     LDL factorisation is slower than Cholesky's, but works where that one fails. If both cycle, another scaling of the
     objective, and so another start, helps. If nothing does, the best point is returned: any multipliers prove a bound.
     """
-    program = solvers.lp if P is None else solvers.qp
+    program: Any = solvers.lp if P is None else solvers.qp
     objective = [q] if P is None else [np.diag(P) if P.ndim == 1 else P, q]
-    data = [matrix(part) for part in constraints]
+    data: list[Any] = [matrix(part) for part in constraints]
+    if cones:
+        program = solvers.conelp if P is None else solvers.coneqp
+        data.insert(2, {"l": len(constraints[1]) - sum(cones), "q": list(cones), "s": []})
     tolerance = min(max(SAFETY * accuracy, TIGHTEST), LOOSEST)
     reason, nearest, rough = "no point found", math.inf, None
     while tolerance <= LOOSEST:

@@ -26,6 +26,8 @@ from bmrm.problem.facts import Facts, Hessian, LossFacts, facts_of
 from bmrm.problem.loss import Loss, PreparedLoss, Summary, Targets
 from bmrm.problem.meter import Check, unchecked
 from bmrm.problem.regularizer import (
+    BlockPenalty,
+    BlockSeparable,
     Elastic,
     HasConjugate,
     HasMaster,
@@ -42,6 +44,8 @@ from bmrm.problem.solution import Callback, Iteration, Solution, Solver, Start, 
 from bmrm.problem.space import Space
 
 __all__ = [
+    "BlockPenalty",
+    "BlockSeparable",
     "BmrmError",
     "Callback",
     "Check",

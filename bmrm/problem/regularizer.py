@@ -185,6 +185,16 @@ class BlockSeparable(Protocol):
     """A regularizer that is a sum over blocks of coordinates: block coordinate descent needs no more of it."""
 
     @property
+    def smooth(self) -> bool:
+        """As of `Regularizer`."""
+        ...
+
+    @property
+    def title(self) -> str:
+        """The name of the class that was bound, for messages."""
+        ...
+
+    @property
     def penalty(self) -> BlockPenalty:
         """The blocks, and all numbers."""
         ...
@@ -196,6 +206,31 @@ class HasBounds(Protocol):
 
     def project(self, w: Vector) -> Vector:
         """The nearest point where Omega is finite; `w` itself where it is."""
+        ...
+
+
+@dataclass(frozen=True)
+class FeatureColumns:
+    """The features of the data, as far as a regularizer may want to know them.
+
+    Attributes
+    ----------
+    count : how many; inputs of the space beyond them are no features, such as a constant one.
+    names : one each; None where they have none.
+    units : what the weight of each is multiplied by to have that of the solver, which sees scaled features; None for 1.
+    """
+
+    count: int
+    names: tuple[str, ...] | None = None
+    units: Vector | None = None
+
+
+@runtime_checkable
+class OfFeatures(Protocol):
+    """A regularizer whose options speak of single features, by number or name, or of weights in the data's units."""
+
+    def with_features(self, columns: FeatureColumns) -> Regularizer | HasSpace:
+        """The same for these features, ready for `bind`; InputError for those that are not there."""
         ...
 
 

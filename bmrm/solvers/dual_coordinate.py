@@ -38,7 +38,7 @@ from bmrm.solvers import register
 from bmrm.solvers._core.best import ROUNDING
 from bmrm.solvers._core.budget import Stop
 from bmrm.solvers._core.certificate import plane_bound
-from bmrm.solvers._core.instead import instead
+from bmrm.solvers._core.instead import instead, name_of
 from bmrm.solvers._core.monitor import IterativeSolver, Monitor, Step, Steps
 from bmrm.solvers._core.rounding import Proof
 
@@ -146,7 +146,7 @@ class DualCoordinate(IterativeSolver):
         regularizer = run.regularizer
         if not (provides(regularizer, Elastic) and regularizer.l2 > 0.0):
             raise IncompatibleError(
-                f"dual_coordinate needs a regularizer with l2 > 0, which {type(regularizer).__name__} has not; use l2"
+                f"dual_coordinate needs a regularizer with l2 > 0, which {name_of(regularizer)} has not; use l2"
                 f" or elastic_net, or solver {instead(run)}"
             )
         steps, scored = ability(run.risk, DualBlocks), ability(run.risk, Scored)

@@ -31,7 +31,7 @@ from bmrm.problem.loss import HasCurvature
 from bmrm.registry import parameter
 from bmrm.solvers import register
 from bmrm.solvers._core.certificate import Certificate
-from bmrm.solvers._core.instead import instead
+from bmrm.solvers._core.instead import instead, name_of
 from bmrm.solvers._core.modified_loss import changes_of, check_limits, modified_loss, start_at_mean
 from bmrm.solvers._core.monitor import IterativeSolver, Monitor, Step, Steps
 from bmrm.solvers._core.newton.truncated_cg import Stops, TruncatedCG, length_of, relative_change
@@ -227,7 +227,7 @@ class Reweighting:
             raise IncompatibleError(f"irls needs {needed}; use {instead(run)}")
         if not provides(run.regularizer, HasCurvature):
             raise IncompatibleError(
-                f"irls needs a regularizer with a second derivative, which {type(run.regularizer).__name__} has not;"
+                f"irls needs a regularizer with a second derivative, which {name_of(run.regularizer)} has not;"
                 f" use l2, or solver {instead(run)}"
             )
         self.options, self.run = options, run

@@ -17,6 +17,7 @@ from bmrm.problem.abilities import ProblemSize
 from bmrm.registry import parameter
 from bmrm.solvers import register
 from bmrm.solvers._core.certificate import Certificate, SinglePlane
+from bmrm.solvers._core.instead import refuse_bounds
 from bmrm.solvers._core.monitor import IterativeSolver, Monitor, Step, Steps
 from bmrm.solvers._core.points import FusedIterate, Iterate, Point, ScoredIterate, noted
 
@@ -36,6 +37,7 @@ also not stored when rows exceed features: such a pass has the weights in the ca
     needs="value and subgradient; Scored makes further trial steps free of passes",
     certificate="the conjugate of the regularizer (eq. 15), as a rule of mixed planes",
     cost="1 pass an iteration, as a rule",
+    refuses=("bounds",),
     source="Nocedal 1980; Liu & Nocedal 1989",
     stalls=("kinked loss", "kinked regularizer"),
     vectors=25,
@@ -65,6 +67,7 @@ class LBFGS(IterativeSolver):
 
     def steps(self, run: Monitor) -> Steps:
         """As of `IterativeSolver`."""
+        refuse_bounds(run, self.name)
         return (yield from _Run(self.memory, run).go())
 
 

@@ -16,7 +16,7 @@ from bmrm.problem.loss import HasCurvature
 from bmrm.registry import parameter
 from bmrm.solvers import register
 from bmrm.solvers._core.certificate import Certificate
-from bmrm.solvers._core.instead import instead
+from bmrm.solvers._core.instead import instead, name_of
 from bmrm.solvers._core.monitor import IterativeSolver, Monitor, Step, Steps
 from bmrm.solvers._core.newton.models import CgModel, NewtonStep, model_for
 from bmrm.solvers._core.newton.preconditioners import Costs, rows_for_blocks
@@ -128,7 +128,7 @@ class Run:
             sparse = provides(regularizer, Elastic) and regularizer.l1 > 0.0 and scored.of_rows.facts.separable
             name = "proximal_newton" if sparse else instead(monitor)
             raise IncompatibleError(
-                f"newton needs a regularizer with a second derivative, which {type(regularizer).__name__} has not; use"
+                f"newton needs a regularizer with a second derivative, which {name_of(regularizer)} has not; use"
                 f" l2, or solver {name}"
             )
         free = scored.intercept is not None and scored.of_rows.facts.separable

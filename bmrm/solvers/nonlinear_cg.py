@@ -22,7 +22,7 @@ from bmrm.registry import parameter
 from bmrm.solvers import register
 from bmrm.solvers._core.best import ROUNDING
 from bmrm.solvers._core.certificate import Certificate
-from bmrm.solvers._core.instead import instead
+from bmrm.solvers._core.instead import instead, name_of, refuse_bounds
 from bmrm.solvers._core.modified_loss import changes_of, check_limits, modified_loss, start_at_mean
 from bmrm.solvers._core.monitor import IterativeSolver, Monitor, Step, Steps
 from bmrm.solvers._core.newton.truncated_cg import Watched, relative_change
@@ -226,9 +226,10 @@ class _Run:
     """
 
     def __init__(self, options: NonlinearCG, run: Monitor) -> None:
+        refuse_bounds(run, options.name)
         scored = ability(run.risk, Scored)
         kinked = "loss" if scored is not None and not scored.phi.facts.smooth else ""
-        kinked = kinked or ("" if run.regularizer.smooth else f"regularizer {type(run.regularizer).__name__}")
+        kinked = kinked or ("" if run.regularizer.smooth else f"regularizer {name_of(run.regularizer)}")
         if kinked:
             raise IncompatibleError(f"nonlinear_cg needs a smooth {kinked}; use {instead(run)}")
         self.options, self.run = options, run

@@ -19,7 +19,7 @@ from bmrm.problem.regularizer import StronglyConvex
 from bmrm.registry import parameter
 from bmrm.solvers import register
 from bmrm.solvers._core.certificate import Certificate
-from bmrm.solvers._core.instead import instead
+from bmrm.solvers._core.instead import instead, name_of, refuse_bounds
 from bmrm.solvers._core.monitor import IterativeSolver, Monitor, Step, Steps
 
 Rows = NDArray[np.int64]
@@ -268,9 +268,10 @@ class Pegasos(IterativeSolver):
         if self.averaging and self.returns == LAST:
             raise IncompatibleError("pegasos: averaging evaluates means, the last w is none; use returns: mean")
         regularizer = run.regularizer
+        refuse_bounds(run, self.name)
         if not (isinstance(regularizer, StronglyConvex) and regularizer.modulus > 0.0):
             raise IncompatibleError(
-                f"pegasos needs a strongly convex regularizer, which {type(regularizer).__name__} is not; use l2, or"
+                f"pegasos needs a strongly convex regularizer, which {name_of(regularizer)} is not; use l2, or"
                 f" solver {instead(run)}"
             )
         subsets = ability(run.risk, RowSubsets)

@@ -16,6 +16,7 @@ from bmrm.problem.abilities import ActiveSet, RowSubsets
 from bmrm.registry import parameter
 from bmrm.solvers import register
 from bmrm.solvers._core.certificate import Certificate
+from bmrm.solvers._core.instead import refuse_bounds
 from bmrm.solvers._core.monitor import IterativeSolver, Monitor, Step, Steps
 
 QUIET, LEAST, MOST = 10, 5, 15
@@ -33,6 +34,7 @@ PATIENCE = 1000
     needs="value and subgradient; RowSubsets to leave rows out",
     certificate="planes of all rows, mixed",
     cost="1 pass over the active rows, and the rest at a new minimum",
+    refuses=("bounds",),
     source="Smith, Kim & Wilbur 2012",
     accuracy=0.05,
     rule="phi < epsilon",
@@ -103,6 +105,7 @@ class Probe(IterativeSolver):
 
     def steps(self, run: Monitor) -> Steps:
         """As of `IterativeSolver`."""
+        refuse_bounds(run, self.name)
         if not math.isfinite(run.risk.infimum):
             raise IncompatibleError("probe needs a risk whose infimum is known; use solver bundle")
         reference = None if self.diagnostics is None else np.array(self.diagnostics["reference"], np.float64)

@@ -22,7 +22,7 @@ from bmrm.registry import parameter
 from bmrm.solvers import register
 from bmrm.solvers._core.best import ROUNDING
 from bmrm.solvers._core.certificate import Certificate
-from bmrm.solvers._core.instead import instead
+from bmrm.solvers._core.instead import instead, name_of
 from bmrm.solvers._core.monitor import IterativeSolver, Monitor, Step, Steps
 
 GROWTH, SHRINK = 2.0, 0.9
@@ -76,7 +76,7 @@ class ProximalGradient(IterativeSolver):
         regularizer = run.regularizer
         if not provides(regularizer, HasProx):
             raise IncompatibleError(
-                f"proximal_gradient needs a regularizer with a proximal map, which {type(regularizer).__name__} has"
+                f"proximal_gradient needs a regularizer with a proximal map, which {name_of(regularizer)} has"
                 f" not; use l1 or l2, or solver {instead(run)}"
             )
         scored = ability(run.risk, Scored)

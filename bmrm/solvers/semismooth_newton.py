@@ -26,7 +26,7 @@ from bmrm.solvers import register
 from bmrm.solvers._core.augmented_lagrangian import FEW, AugmentedLagrangian, Subproblem
 from bmrm.solvers._core.best import ROUNDING
 from bmrm.solvers._core.certificate import plane_bound
-from bmrm.solvers._core.instead import instead
+from bmrm.solvers._core.instead import instead, name_of
 from bmrm.solvers._core.monitor import IterativeSolver, Monitor, Step, Steps
 from bmrm.solvers._core.newton.row_space import RowGram
 from bmrm.solvers._core.rounding import Proof
@@ -163,7 +163,7 @@ class Run:
         regularizer, risk = monitor.regularizer, monitor.risk
         if not (provides(regularizer, Elastic) and regularizer.l1 + regularizer.l2 > 0.0):
             raise IncompatibleError(
-                f"semismooth_newton needs the regularizer l2, l1 or elastic_net, not {type(regularizer).__name__}; use"
+                f"semismooth_newton needs the regularizer l2, l1 or elastic_net, not {name_of(regularizer)}; use"
                 f" solver {instead(monitor)}"
             )
         scored = ability(risk, Scored)

@@ -267,6 +267,8 @@ def _first(problem, run, twin, model):
 
 def _exceeds(outcome, what, amount, unit, roundings):
     """Note an amount in units of rounding; a fault where it is more than that many roundings explain."""
+    if not math.isfinite(unit):  # where J is infinite
+        return
     ratio = amount / unit if unit > 0.0 else (math.inf if amount > 0.0 else 0.0)
     outcome.excesses[what] = max(ratio, outcome.excesses.get(what, 0.0))
     if ratio > roundings:

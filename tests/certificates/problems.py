@@ -5,7 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from tests.certificates import features, plugins, targets
+from bmrm.regularizers import REGULARIZERS
+from tests.certificates import features, penalties, plugins, targets
 
 REPEATED = ("roc_area", "partial_roc_area", "ordinal", "ordinal_thresholds", "rank_hinge")
 """Losses whose weights are numbers of copies, which the slow twins take as such."""
@@ -65,6 +66,10 @@ class Problem:
         rows, columns = self.exact.shape
         said = f"{self.loss} + {self.regularizer}, bias {self.bias}, scale {self.scale}, {rows} x {columns}"
         return said + "".join(f", {trait}" for trait in self.traits)
+
+
+WIDEST = 60
+"""Features of a cone program at most."""
 
 
 def loss_of(seed, index):
@@ -129,8 +134,23 @@ def varied(seed, index):
         if weights is not None and problem.loss.name not in REPEATED and problem.groups is None and rng.random() < 0.2:
             weights, unit = np.where(weights > 0.0, 10.0 ** rng.uniform(-40, 40, size=len(weights)), 0.0), 1.0
             traits = ["weights of all sizes"]
-    runs = [_varied_run(rng, run) for run in problem.runs]
-    return replace(problem, unit=unit, weights=weights, traits=[*problem.traits, *traits], runs=runs)
+    regularizer, runs = _blocks(np.random.default_rng([seed, index, 3]), problem)
+    runs = [_varied_run(rng, run) for run in runs]
+    given = {"unit": unit, "weights": weights, "traits": [*problem.traits, *traits], "runs": runs}
+    return replace(problem, regularizer=regularizer, **given)
+
+
+def _blocks(rng, problem):
+    """In three of ten problems a regularizer of blocks, with runs of its own; else what the problem has."""
+    if rng.random() < 0.7 or problem.exact.shape[1] > WIDEST:
+        return problem.regularizer, problem.runs
+    name, options = penalties.draw(rng, problem.exact.shape[1])
+    regularizer = REGULARIZERS.make(name, options)
+    runs = _runs(rng, problem.loss, regularizer)
+    for run in runs:
+        most = 60 if run.solver in ("bundle", "line_search_bundle", "auto") else 400  # a cone program each
+        run.options["max_iterations"] = min(run.options["max_iterations"], most)
+    return regularizer, runs
 
 
 def _unit(rng, problem):
@@ -153,7 +173,7 @@ def _varied_run(rng, run):
 def _runs(rng, loss, regularizer):
     names = [None] * int(rng.integers(1, 4)) + ["auto"] * int(rng.random() < 0.4)
     drawn = [plugins.draw_solver(rng, loss, regularizer, name) for name in names]
-    if regularizer.engine == "cvxopt":  # slow with many planes
+    if regularizer.name in plugins.FIRST and regularizer.engine == "cvxopt":  # slow with many planes
         for _, options in drawn:
             options["max_iterations"] = min(options["max_iterations"], 30)
     return [

@@ -9,6 +9,8 @@ import dataclasses
 import numpy as np
 
 from bmrm.losses._core.chain import ChainLoss
+from tests.certificates import penalties
+from tests.certificates.plugins import FIRST
 from tests.certificates.problems import Run
 
 LARGE = 1e3
@@ -17,7 +19,9 @@ CAREFUL = Run("line_search_bundle", {"tolerance": 1e-8, "max_iterations": 300})
 
 
 def with_own_engine(regularizer):
-    """The regularizer with the engine that it has by default."""
+    """The regularizer with the engine that it has by default, where there are several."""
+    if regularizer.name not in FIRST:
+        return regularizer
     ours = next(field.default for field in dataclasses.fields(regularizer) if field.name == "engine")
     return dataclasses.replace(regularizer, engine=ours)
 
@@ -31,7 +35,7 @@ def plain_form(problem, twin):
     return dataclasses.replace(
         problem,
         name=problem.name + "/plain",
-        regularizer=with_own_engine(problem.regularizer),
+        regularizer=penalties.in_plain_form(with_own_engine(problem.regularizer), twin.factor),
         bias="none",
         scale="none",
         X=X,

@@ -246,7 +246,7 @@ def test_every_plug_in_is_drawn():
     from bmrm.regularizers import REGULARIZERS
     from bmrm.solvers import SOLVERS
 
-    drawn = [problems.draw(1, k) for k in range(400)]
+    drawn = [problems.varied(1, k) for k in range(400)]
     assert {each.loss.name for each in drawn} == {entry.name for entry in LOSSES.all()}
     assert {each.regularizer.name for each in drawn} == {entry.name for entry in REGULARIZERS.all()}
     assert {run.solver for each in drawn for run in each.runs} == {entry.name for entry in SOLVERS.all()}

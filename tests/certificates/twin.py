@@ -8,7 +8,8 @@ import numpy as np
 from bmrm.data.dataset import Dataset
 from bmrm.mpi.group import Alone
 from bmrm.risk.scaling import SCALINGS
-from tests.certificates import formulas
+from tests.certificates import formulas, penalties
+from tests.certificates.plugins import FIRST
 
 UNIT = 2.0**-53
 """The unit roundoff of float64."""
@@ -118,6 +119,8 @@ class Twin:
         """Omega of the weights for scaled features, and the size of what cancels in a regularized intercept."""
         regularizer = self.problem.regularizer
         w = (weights.T / self.factor).T.ravel()
+        if regularizer.name not in FIRST:
+            return self._omega_of_blocks(w.reshape(len(weights), -1), weights, intercept, transitions)
         gone = 0.0
         if self.problem.bias == "regularized":
             b = intercept + self.shift @ weights
@@ -127,6 +130,22 @@ class Twin:
         if transitions is not None:
             w = np.concatenate((w, transitions.ravel()))
         return regularizer.l1 * math.fsum(np.abs(w)) + 0.5 * regularizer.l2 * math.fsum(w * w), gone
+
+    def _omega_of_blocks(self, table, weights, intercept, transitions):
+        """The same for a regularizer of blocks."""
+        regularizer, others, gone = self.problem.regularizer, [], 0.0
+        if self.problem.bias == "regularized":
+            b = np.atleast_1d(intercept + self.shift @ weights)
+            others.append(b)
+            parts = np.abs(intercept) + np.abs(self.shift) @ np.abs(weights)
+            slope = regularizer.lam * (1.0 + (np.abs(b) if regularizer.name == "box" else 0.0))
+            gone = float(np.sum(parts * slope)) if np.any(self.shift) else 0.0
+        constant = penalties.omega(regularizer, table, self.factor, *others)
+        if transitions is not None:
+            tail = np.abs(transitions.ravel())
+            size = 0.5 * tail @ tail if regularizer.name == "box" and regularizer.norm == "l2" else tail.sum()
+            constant += regularizer.lam * float(size)
+        return constant, gone
 
 
 def wrong_scales(twin):

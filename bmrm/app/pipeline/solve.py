@@ -51,6 +51,7 @@ from bmrm.problem import (
     provides,
 )
 from bmrm.problem.loss import HasParameters, HasThreshold
+from bmrm.problem.regularizer import FeatureColumns, OfFeatures
 from bmrm.problem.risk import ROUNDING
 from bmrm.risk.linear import LinearRisk
 from bmrm.risk.linear_map import DataMap
@@ -169,6 +170,7 @@ def solve(
             if problem.relative is not None:
                 lam = lambda_of(problem.relative, ranged, inner, group)
                 problem = replace(problem, regularizer=replace(problem.regularizer, lam=lam))  # type: ignore[type-var]
+            problem = replace(problem, regularizer=_of_features(problem.regularizer, ranged, inner))
         ranged, summary = class_weighted(ranged, problem.class_weight, problem.loss, summary, group)
         if group.size > 1:
             group.first_per_node(lambda: warm_up_ranks(ranged, problem, summary, inner))
@@ -238,6 +240,18 @@ def solve(
 
         model = lead(risk, group, work)
     return _with_threshold(model, data, problem.loss, summary, group, threads)
+
+
+def _of_features(regularizer: Any, data: Dataset, columns: Columns) -> Any:
+    """The regularizer, its options read for these features; InputError for those that are not there."""
+    if not provides(regularizer, OfFeatures):
+        return regularizer
+    names, text = data.feature_names, None if data.layout is None else data.layout.text
+    if names is None and text is not None:
+        names = tuple(text.vocabulary.names) or None
+    scale = columns.scale
+    units = None if scale is None else np.divide(1.0, scale, out=np.ones_like(scale), where=scale != 0.0)
+    return regularizer.with_features(FeatureColumns(data.features, names, units))
 
 
 def lambda_of_rows(problem: Problem, data: Dataset, group: Group) -> float:

@@ -271,11 +271,13 @@ def feasible_block(block, v, penalty):  # type: ignore[no-untyped-def]
             excess, _largest = block_excess(block, v, scale, penalty)
             if excess <= strength:
                 return scale
-            rise = 0.0
+            rise, taken = 0.0, 0.0
             for p in range(starts[block], starts[block + 1]):
                 j = coordinates[p]
-                rise += (soft(scale * v[j], l1[j]) / excess) * v[j]
-            after = scale - (excess - strength) / rise
+                part = soft(scale * v[j], l1[j]) / excess
+                rise += part * v[j]
+                taken += abs(part) * l1[j]
+            after = (strength + taken) / rise  # as excess = scale rise - taken: nothing cancels
             scale = after if 0.0 <= after < scale else scale * (1.0 - 2.0**-52)
         return 0.0
     for p in range(starts[block], starts[block + 1]):

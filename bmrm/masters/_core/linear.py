@@ -53,9 +53,13 @@ class Infima:
         They are not those of the minimum where a makeshift infimum has a multiplier, though some bound may be proved.
         """
         alpha, rest = onto_simplices(alpha, rest, planes, len(self.values))
-        self._w, self._rest, self._seen = w, rest, int(planes.ids.max(initial=-1)) + 1
-        exact = not bool(np.any(rest[self.makeshift] > UNUSED))
+        exact = self.remember(planes, w, rest)
         return MasterSolution(w, planes.multipliers(alpha), l1_bound(alpha, rest, planes, lam), exact)
+
+    def remember(self, planes: PlaneStore, w: Vector, rest: Vector) -> bool:
+        """Note a solution, with multipliers on the simplices; whether it needs no makeshift infimum."""
+        self._w, self._rest, self._seen = w, rest, int(planes.ids.max(initial=-1)) + 1
+        return not bool(np.any(rest[self.makeshift] > UNUSED))
 
     def deepen(self, planes: PlaneStore) -> None:
         """Judge the last solution by the planes that came since."""

@@ -12,9 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bmrm.problem import IncompatibleError, Space, Vector
-from bmrm.problem.regularizer import BlockPenalty
-from bmrm.regularizers.base import Line
+from bmrm.problem import IncompatibleError, Master, Space, Vector
+from bmrm.problem.regularizer import BlockPenalty, Planes
+from bmrm.regularizers.base import Line, load
+
+CONIC = "bmrm.masters.conic:ConicMaster"
 
 Numbers = float | Vector
 """One for all coordinates, or one each."""
@@ -116,6 +118,15 @@ class Blocks:
         _kernels().prox(self._plain(v), float(step), self._arrays, out)
         return out
 
+    def master(self, planes: Planes) -> Master:
+        """As of `HasMaster`.
+
+        Parameters
+        ----------
+        planes : an empty store, which the master fills.
+        """
+        return load(CONIC)(planes, self.penalty)
+
 
 class BoundedBlocks(Blocks):
     """The same with bounds: Omega is +inf outside them."""
@@ -169,23 +180,33 @@ class Partition:
 
     space: Space
     _parts: list[NDArray[np.int64]] = field(default_factory=list)
-    _strengths: list[float] = field(default_factory=list)
+    _sizes: list[NDArray[np.int64]] = field(default_factory=list)
+    _strengths: list[Vector] = field(default_factory=list)
 
-    def add(self, coordinates: NDArray[np.int64], strength: float) -> None:
-        """One more block."""
-        self._parts.append(np.asarray(coordinates, np.int64))
-        self._strengths.append(float(strength))
+    def add(self, features: NDArray[np.int64], strength: float) -> None:
+        """A block of all coordinates of some features."""
+        self._take(self.space.coordinates(features)[None], strength)
 
-    def arrays(self, strength_of_others: Numbers = 0.0) -> tuple[NDArray[np.int64], NDArray[np.int64], Vector]:
+    def add_each(self, features: NDArray[np.int64], strength: float) -> None:
+        """A block for each of some features, of its coordinates for all scores."""
+        self._take(self.space.coordinates(features).reshape(-1, self.space.scores), strength)
+
+    def arrays(self, strength_of_others: float = 0.0) -> tuple[NDArray[np.int64], NDArray[np.int64], Vector]:
         """`starts`, `coordinates` and `strengths` of `BlockPenalty`."""
-        dim = self.space.dim
         taken = np.concatenate([np.empty(0, np.int64), *self._parts])
-        alone = np.ones(dim, bool)
+        alone = np.ones(self.space.dim, bool)
         alone[taken] = False
         others = np.flatnonzero(alone)
-        sizes = np.concatenate([[len(part) for part in self._parts], np.ones(len(others), np.int64)]).astype(np.int64)
-        strengths = np.concatenate([self._strengths, np.broadcast_to(strength_of_others, dim)[others]])
-        return np.concatenate([[0], np.cumsum(sizes)]), np.concatenate([taken, others]), strengths.astype(np.float64)
+        sizes = np.concatenate([np.zeros(1, np.int64), *self._sizes, np.ones(len(others), np.int64)])
+        strengths = np.concatenate([np.empty(0), *self._strengths, np.full(len(others), strength_of_others)])
+        return np.cumsum(sizes), np.concatenate([taken, others]), strengths
+
+    def _take(self, table: NDArray[np.int64], strength: float) -> None:
+        """A block for each row."""
+        count, size = table.shape
+        self._parts.append(table.ravel())
+        self._sizes.append(np.full(count, size, np.int64))
+        self._strengths.append(np.full(count, float(strength)))
 
 
 def blocks(

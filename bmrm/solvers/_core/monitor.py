@@ -37,11 +37,12 @@ from bmrm.problem import (
 from bmrm.problem.abilities import Traffic
 from bmrm.problem.counted import metered_risk
 from bmrm.problem.meter import Meter
-from bmrm.problem.regularizer import space_of
+from bmrm.problem.regularizer import HasBounds, space_of
 from bmrm.problem.solution import relative_goal
 from bmrm.registry import check_parameters, parameter
 from bmrm.solvers._core.best import ROUNDING, Best, Evaluated
 from bmrm.solvers._core.budget import Budget
+from bmrm.solvers._core.instead import name_of
 from bmrm.solvers._core.rounding import Proof
 
 COMPLETE = Status.CONVERGED, Status.STALLED
@@ -185,6 +186,8 @@ class IterativeSolver:
             )
         budget, earlier = Budget(self.time_limit, ability(risk, Budget)), start if isinstance(start, Start) else None
         w = starting_point(risk, start)
+        if provides(regularizer, HasBounds):
+            w = np.array(regularizer.project(w))
         meter = Meter(budget.check, waiting=COMPILING, spent=lambda: budget.spent is not None)
         return Monitor(
             metered_risk(risk, meter),
@@ -489,7 +492,7 @@ class Monitor(Best):
         if self.proof.bound > self.risk.infimum:  # of a master
             return ""
         end = "the run has ended where the gradient was small; " if self._was_flat else ""
-        name = type(self.regularizer).__name__
+        name = name_of(self.regularizer)
         return f"{end}there is no lower bound, thus no gap: regularizer {name} has no `conjugate` and `feasible`"
 
     def _checked(self) -> bool:

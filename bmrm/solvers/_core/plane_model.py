@@ -26,7 +26,7 @@ from bmrm.problem import (
 from bmrm.problem.abilities import Fingerprint
 from bmrm.problem.regularizer import space_of
 from bmrm.registry import parameter
-from bmrm.solvers._core.instead import instead
+from bmrm.solvers._core.instead import instead, name_of
 from bmrm.solvers._core.monitor import IterativeSolver, Monitor
 from bmrm.solvers._core.rounding import Proof
 
@@ -71,7 +71,7 @@ class PlaneSolver(IterativeSolver):
         if model is None or model.planes.infima != tuple(infima):
             if not provides(run.regularizer, HasMaster):
                 raise IncompatibleError(
-                    f"regularizer {type(run.regularizer).__name__} offers no master, which cutting planes need; solver"
+                    f"regularizer {name_of(run.regularizer)} offers no master, which cutting planes need; solver"
                     f" {instead(run)} does without"
                 )
             model = PlaneModel(run.regularizer, space_of(run.risk), infima, self.idle_limit, self.max_planes)

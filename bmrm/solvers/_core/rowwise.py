@@ -22,7 +22,7 @@ from bmrm.problem import (
     provides,
 )
 from bmrm.solvers._core.best import Best
-from bmrm.solvers._core.instead import instead
+from bmrm.solvers._core.instead import instead, name_of
 
 WIDER = 10.0
 """Longest step towards a bracket, over the step before; over the distance to the last minimum for the first one."""
@@ -210,7 +210,7 @@ def lambdas(solver: str, run: Best) -> tuple[float, float]:
     """(l1, l2) of Omega(w) = l1 ||w||_1 + l2/2 ||w||^2; IncompatibleError without an l1 > 0."""
     regularizer = run.regularizer
     if not provides(regularizer, Elastic):
-        name = type(regularizer).__name__
+        name = name_of(regularizer)
         raise IncompatibleError(f"{solver} needs regularizer l1 or elastic_net, not {name}; use {instead(run)}")
     if not regularizer.l1 > 0.0:
         scored = ability(run.risk, Scored)

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from bmrm.problem import Elastic, HasConjugate, HasMaster, Regularizer, Risk, Scored, ability, provides
+from bmrm.problem import BlockSeparable, Elastic, HasConjugate, HasMaster, Regularizer, Risk, Scored, ability, provides
 from bmrm.problem.abilities import DualBlocks, Gathered, ProblemSize
 
 
@@ -66,6 +66,7 @@ WORDS = {
     "l2": "the regularizer is l2",
     "l1": "the regularizer is l1",
     "l1 and l2": "the regularizer has both",
+    "blocks": "the regularizer is a sum over blocks of weights, with kinks or bounds",
     "smooth regularizer": "the regularizer has a derivative everywhere",
     "master": "the regularizer has a master problem over planes",
 }
@@ -88,31 +89,29 @@ spread."""
 
 def _of_risk(risk: Risk) -> set[str]:
     scored, size, steps = ability(risk, Scored), ability(risk, ProblemSize), ability(risk, DualBlocks)
-    words = {"ranks"} if size is not None and size.ranks > 1 else set()
-    words |= {"gathered"} if ability(risk, Gathered) is not None else set()
-    if scored is None:
-        return words
-    facts = scored.of_rows.facts
-    holds = {
-        "smooth" if scored.phi.facts.smooth else "kinked": True,
-        "quadratic": facts.quadratic,
-        "one score" if facts.scores_per_row == 1 else "several scores": True,
-        "scores": True,
-        "one maximum": facts.structured_max and not scored.phi.facts.smooth,
-        "free intercept": scored.intercept is not None,
-        "dual steps": steps is not None,
-    }
-    holds["groups"] = steps is not None and steps.grouped
-    holds["rows"] = not holds["groups"] and (facts.separable or facts.prox or steps is not None)
-    return words | {word for word, true in holds.items() if true}
+    holds = {"ranks": size is not None and size.ranks > 1, "gathered": ability(risk, Gathered) is not None}
+    if scored is not None:
+        facts = scored.of_rows.facts
+        holds |= {
+            "smooth" if scored.phi.facts.smooth else "kinked": True,
+            "quadratic": facts.quadratic,
+            "one score" if facts.scores_per_row == 1 else "several scores": True,
+            "scores": True,
+            "one maximum": facts.structured_max and not scored.phi.facts.smooth,
+            "free intercept": scored.intercept is not None,
+            "dual steps": steps is not None,
+        }
+        holds["groups"] = steps is not None and steps.grouped
+        holds["rows"] = not holds["groups"] and (facts.separable or facts.prox or steps is not None)
+    return {word for word, true in holds.items() if true}
 
 
 def _of_regularizer(regularizer: Regularizer) -> set[str]:
-    words = {"master"} if provides(regularizer, HasMaster) else set()
-    words |= {"smooth regularizer"} if regularizer.smooth else set()
+    holds = {"master": provides(regularizer, HasMaster), "smooth regularizer": regularizer.smooth}
+    holds["blocks"] = provides(regularizer, BlockSeparable) and not regularizer.smooth
     if provides(regularizer, HasConjugate) and provides(regularizer, Elastic):
-        words |= {"l2" if regularizer.l1 == 0.0 else "l1 and l2" if regularizer.l2 > 0.0 else "l1"}
-    return words
+        holds["l2" if regularizer.l1 == 0.0 else "l1 and l2" if regularizer.l2 > 0.0 else "l1"] = True
+    return {word for word, true in holds.items() if true}
 
 
 @dataclass(frozen=True)
@@ -152,10 +151,8 @@ class Rule:
 
 NEWTON, SEMISMOOTH, DUAL, LBFGS, BUNDLE = "newton", "semismooth_newton", "dual_coordinate", "lbfgs", "bundle"
 PROXIMAL, COLUMNS, GRADIENT, LINES = "proximal_newton", "coordinate_descent", "proximal_gradient", "line_search_bundle"
-ALONE = "rank 0 with all rows"
-"""Stands for a list of solvers in a rule: rank 0 gathers all rows, and the rules for one process choose the solvers."""
-LONG = 2_000.0
-
+ALONE, LONG = "rank 0 with all rows", 2_000.0
+"""The first stands for a list in a rule: rank 0 gathers all rows, and the rules for one process choose the solvers."""
 RULES = (
     Rule("ranks, gathered", (ALONE,), most={"products": 2e6}),
     Rule("ranks, gathered", (ALONE,), most={"each": 40}),
@@ -214,6 +211,8 @@ RULES = (
     Rule("smooth, one score, rows, l1 and l2", (COLUMNS, PROXIMAL)),
     Rule("kinked, one score, rows, l1 and l2", (SEMISMOOTH, DUAL), most={"smaller": 450}),
     Rule("dual steps, l1 and l2", (DUAL, LINES)),
+    Rule("smooth, blocks", (GRADIENT, LINES), passes=LONG),
+    Rule("scores, blocks", (BUNDLE, LINES)),
     Rule("smooth, smooth regularizer", (LBFGS,)),
     Rule("dual steps, l2", (DUAL,)),
     Rule("scores, master", (LINES,)),

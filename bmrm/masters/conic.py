@@ -1,0 +1,334 @@
+"""The master of a sum over blocks of coordinates, a cone program, by cvxopt: the reference for every such Omega.
+
+    minimise  sum_j [l1_j u_j + l2_j/2 (w_j - center_j)^2] + sum_b strength_b s_b + sum_k xi_k
+    with      <a_i, w> + b_i <= xi_k for the planes i of term k,  infimum_k <= xi_k,
+              |w_j| <= u_j,  lower_j <= w_j <= upper_j,  ||w_b|| <= s_b.
+
+It is solved from scratch at each call, by an interior point. What its multipliers prove does not rest on how exact
+they are: they are put onto the simplices, and Omega's conjugate is taken at minus the slope that they mix, scaled until
+it is finite there.
+
+Free coordinates, which Omega does not touch, keep no model bounded while there are few planes. So they stay near the
+best point that was visited, by a quadratic penalty mu/2 ||w - c||^2 (the proximal bundle method: Kiwiel 1990; Hiriart-
+Urruty & Lemarechal 1993, chapter XV). A mixed slope that is not 0 there proves nothing; once the planes at work can be
+mixed so that it is, up to rounding, they are (`balanced`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bmrm.kernels.blocks import separable
+from bmrm.masters._core.linear import Infima, onto_simplices
+from bmrm.masters._core.planes import PlaneStore
+from bmrm.masters.cvxopt import interior_point
+from bmrm.problem import MasterSolution, Vector
+from bmrm.problem.regularizer import BlockPenalty
+
+Array = NDArray[np.float64]
+
+MARGIN = 1e-7
+"""Relative reduction of l1 and strengths where multipliers cannot be shrunk afterwards: a term without an infimum."""
+DESCENT = 0.1
+"""Least share of the predicted fall of J with which the centre moves."""
+SOFTER, HARDER, PATIENT = 0.3, 2.0, 8
+"""Factors of mu after a step that went as predicted, and after so many others."""
+WIDEST, NARROWEST = 1e-8, 1e6
+"""Range of mu, in units of the first one."""
+ROUNDINGS = 64.0
+"""Residual of a mixed slope in a free coordinate that counts as 0, in units of roundoff of what was added."""
+INSIDE = 1e-6
+"""Relative distance from the boundary of the conjugate's domain at which weights are 0 for certain."""
+AT_BOUND = 1e-9
+"""Distance from a bound, relative where that is above 1, at which a weight is taken to be there."""
+LEAST = 1e-9
+"""Multiplier, of 1, above which a plane is at work."""
+EPS = float(np.finfo(np.float64).eps)
+
+
+class ConicMaster:
+    """min over w of Omega(w) + sum over terms of max_j (<a_j, w> + b_j), for Omega a `BlockPenalty`.
+
+    Parameters
+    ----------
+    planes : an empty store, which this fills.
+    penalty : Omega.
+
+    Memory: 8 (planes + dim) dim bytes more than the planes, while it is solved.
+    """
+
+    def __init__(self, planes: PlaneStore, penalty: BlockPenalty) -> None:
+        self.planes, self._penalty = planes, penalty
+        self._arrays = tuple(penalty)
+        self._free = penalty.free
+        self._infima = Infima(planes.infima)
+        self._known = np.isfinite(planes.infima)
+        self._centre = _Centre(self._free) if self._free.size else None
+
+    def add(self, a: Vector, b: float, block: int = 0) -> int:
+        """As of `Master`."""
+        id = self.planes.add(a, b, block)
+        self._infima.begin(a, b, block)
+        return id
+
+    def remove(self, planes: Sequence[int]) -> None:
+        """As of `Master`."""
+        self.planes.drop(planes)
+
+    def solve(self, accuracy: float) -> MasterSolution:
+        """Minimise the model to `accuracy`, relative, 1e-12 at the least; raises BmrmError when cvxopt fails."""
+        planes = self.planes
+        self._infima.deepen(planes)
+        if self._centre is not None and len(planes):
+            self._centre.look(self._objective, planes)
+        w, alpha, rest = _Program(self).solved(accuracy if self._known.all() else min(accuracy, 1e-8))
+        alpha, rest = onto_simplices(alpha, rest, planes, len(self._known))
+        w = self._tidied(w, -planes.combine(alpha))
+        exact = self._infima.remember(planes, w, rest)
+        exact = exact and (self._centre is None or self._centre.near(w))
+        if self._free.size:
+            alpha, rest = balanced(alpha, rest, planes, self._free)
+        bound = self._bound(alpha, rest)
+        if self._centre is not None:
+            self._centre.take(w, self._objective(w))
+        return MasterSolution(w, planes.multipliers(alpha), bound, exact)
+
+    def _tidied(self, w: Vector, v: Vector) -> Vector:
+        """The weights without what the interior point leaves of zeros: blocks stay 0 where v is well inside the domain.
+
+        `v` is minus the mixed slope. What is at a bound up to rounding is there.
+        """
+        penalty, out = self._penalty, np.empty_like(w)
+        separable.project(w, self._arrays, out)
+        for limit in (penalty.lower, penalty.upper):
+            at = np.isfinite(limit) & (np.abs(out - limit) <= AT_BOUND * (1.0 + np.abs(limit)))
+            out[at] = limit[at]
+        for block in range(penalty.blocks):
+            slack = separable.slack_at_0(block, v, self._arrays)
+            if slack > INSIDE * (penalty.strengths[block] + penalty.l1[penalty.block(block)].max()):
+                out[penalty.block(block)] = 0.0
+        if np.any(penalty.l1 > 0.0):
+            v = np.where(penalty.l2 > 0.0, v + penalty.l2 * penalty.center, v)
+            zero = (np.abs(v) < (1.0 - INSIDE) * penalty.l1) & (penalty.lower <= 0.0) & (penalty.upper >= 0.0)
+            out[zero] = 0.0
+        return out + 0.0  # no -0
+
+    def _objective(self, w: Vector) -> float:
+        """Omega and the model at w."""
+        heights = self.planes.products(w) + self.planes.offsets
+        tops = np.where(self._known, self.planes.infima, -np.inf)
+        np.maximum.at(tops, self.planes.blocks, heights)
+        return float(separable.value(w, self._arrays)) + float(tops.sum())
+
+    def _bound(self, alpha: Vector, rest: Vector) -> float:
+        """What multipliers on the simplices prove; -inf where that is nothing."""
+        planes, known = self.planes, self._known
+        if np.any(rest[~known] > 0.5):
+            return -math.inf
+        alpha = alpha * np.where(known, 1.0, 1.0 / (1.0 - np.minimum(rest, 0.5)))[planes.blocks]
+        down = -planes.combine(alpha)
+        if self._free.size:
+            down[self._free[settled(alpha, planes, self._free)]] = 0.0
+        scale = float(separable.feasible(down, self._arrays))
+        if scale < 1.0 and not known.all():
+            return -math.inf
+        conjugate = float(separable.conjugate(scale * down, self._arrays))
+        share = scale * np.bincount(planes.blocks, weights=alpha, minlength=len(known))
+        terms = [(1.0 - s) * f for s, f in zip(share.tolist(), planes.infima) if math.isfinite(f)]
+        bound = math.fsum([scale * float(np.dot(alpha, planes.offsets)), *terms, -conjugate])
+        return bound if not math.isnan(bound) else -math.inf
+
+
+@dataclass
+class _Centre:
+    """The point near which free coordinates stay, and how near.
+
+    Attributes
+    ----------
+    free : those.
+    w : the centre, None before the first solution.
+    mu : the factor of the quadratic penalty.
+    """
+
+    free: NDArray[np.int64]
+    w: Vector | None = None
+    mu: float = 0.0
+    _first: float = 0.0
+    _value: float = math.inf
+    _seen: int = -1
+    _trial: tuple[Vector, float] | None = None
+    _others: int = 0
+
+    def look(self, objective, planes: PlaneStore) -> None:  # type: ignore[no-untyped-def]
+        """Judge the last solution by the planes that came since: those at w give J(w)."""
+        if self.w is None:
+            steepest = max(float(np.sum(planes.row(k)[self.free] ** 2)) for k in range(len(planes)))
+            origin = np.zeros(planes.space.dim)
+            top = float(np.max(planes.products(origin) + planes.offsets))
+            depth = top - min(planes.infima) if math.isfinite(min(planes.infima)) else abs(top)
+            self._first = self.mu = 0.5 * steepest / max(depth, 1e-12) or 1.0
+            self.w = origin
+            return
+        if self._trial is None or int(planes.ids.max()) == self._seen:
+            return
+        self._seen = int(planes.ids.max())
+        (w, predicted), value, before = self._trial, objective(self._trial[0]), objective(self.w)
+        before = max(before, self._value) if math.isfinite(self._value) else math.inf
+        fall = before - value
+        if fall >= DESCENT * (before - predicted) or before == math.inf:
+            self.w, self._value, self._others = w, value, 0
+            if fall >= 0.5 * (before - predicted):
+                self.mu *= SOFTER
+        else:
+            self._others += 1
+            if self._others % PATIENT == 0:
+                self.mu *= HARDER
+        self.mu = min(max(self.mu, WIDEST * self._first), NARROWEST * self._first)
+
+    def take(self, w: Vector, predicted: float) -> None:
+        """A solution, and the model there."""
+        self._trial = w, predicted
+
+    def near(self, w: Vector) -> bool:
+        """Whether the penalty does not count."""
+        assert self.w is not None
+        away = float(np.abs(w[self.free] - self.w[self.free]).max())
+        return away <= 1e-9 * (1.0 + float(np.abs(w[self.free]).max()))
+
+
+class _Program:
+    """One cone program, in the coordinates that can differ from 0."""
+
+    def __init__(self, master: ConicMaster) -> None:
+        self.master, self.planes, self.penalty = master, master.planes, master._penalty
+        planes, penalty, known = self.planes, self.penalty, master._known
+        self.rows = planes.saved("").slopes
+        self.less = 1.0 if known.all() else 1.0 - MARGIN
+        self.blocks = [b for b in range(penalty.blocks) if not self._stays_0(b)]
+        members = [penalty.block(b) for b in self.blocks]
+        self.used = np.sort(np.concatenate([np.empty(0, np.int64), *members]))
+
+    def _stays_0(self, block: int) -> bool:
+        """Whether no multipliers can make the block differ from 0."""
+        if not len(self.planes):
+            return False
+        largest = np.zeros(self.planes.space.dim)
+        members = self.penalty.block(block)
+        for k in range(len(self.planes.infima)):
+            mine = self.rows[self.planes.blocks == k][:, members]
+            largest[members] += np.abs(mine).max(axis=0, initial=0.0)
+        arrays = self.master._arrays
+        return bool(min(separable.slack_at_0(block, v, arrays) for v in (largest, -largest)) > 0.0)
+
+    def solved(self, accuracy: float) -> tuple[Vector, Vector, Vector]:
+        """The weights, and multipliers of planes and of infima."""
+        penalty, planes, used = self.penalty, self.planes, self.used
+        K, n, d = len(planes.infima), len(planes), len(used)
+        place = np.full(planes.space.dim, -1)
+        place[used] = np.arange(d)
+        thin = used[penalty.l1[used] > 0.0]
+        cones = [b for b in self.blocks if penalty.strengths[b] > 0.0]
+        u, s = d + np.arange(len(thin)), d + len(thin) + np.arange(len(cones))
+        xi, width = d + len(thin) + len(cones) + np.arange(K), d + len(thin) + len(cones) + K
+        q, P = np.zeros(width), np.zeros(width)
+        q[u], q[s], q[xi] = self.less * penalty.l1[thin], self.less * penalty.strengths[cones], 1.0
+        P[:d], q[:d] = penalty.l2[used], -penalty.l2[used] * penalty.center[used]
+        centre = self.master._centre
+        if centre is not None and centre.w is not None:
+            P[place[centre.free]] = centre.mu
+            q[place[centre.free]] = -centre.mu * centre.w[centre.free]
+        # planes in units of their slopes
+        sizes = np.maximum(np.linalg.norm(self.rows[:, used], axis=1), 1.0) if n else np.zeros(0)
+        G, h = [], []
+        tangents = np.zeros((n, width))
+        tangents[:, :d] = self.rows[:, used]
+        tangents[np.arange(n), xi[planes.blocks]] = -1.0
+        G.append(tangents / sizes[:, None])
+        h.append(-planes.offsets / sizes)
+        floor = np.zeros((K, width))
+        floor[np.arange(K), xi] = -1.0
+        G.append(floor)
+        h.append(-self.master._infima.values)
+        for sign in (1.0, -1.0):
+            sides = np.zeros((len(thin), width))
+            sides[np.arange(len(thin)), place[thin]] = sign
+            sides[np.arange(len(thin)), u] = -1.0
+            G.append(sides)
+            h.append(np.zeros(len(thin)))
+        for sign, limit in ((1.0, penalty.upper), (-1.0, penalty.lower)):
+            there = used[np.isfinite(limit[used])]
+            bounds = np.zeros((len(there), width))
+            bounds[np.arange(len(there)), place[there]] = sign
+            G.append(bounds)
+            h.append(sign * limit[there])
+        for b, column in zip(cones, s):
+            members = penalty.block(b)
+            cone = np.zeros((1 + len(members), width))
+            cone[0, column] = -1.0
+            cone[1 + np.arange(len(members)), place[members]] = -1.0
+            G.append(cone)
+            h.append(np.zeros(1 + len(members)))
+        unit = max(float(np.abs(q).max()), float(P.max()))
+        found = interior_point(
+            accuracy,
+            P / unit if P.any() else None,
+            q / unit,
+            np.vstack(G),
+            np.concatenate(h),
+            cones=[1 + len(penalty.block(b)) for b in cones],
+        )
+        x, z = np.array(found["x"]).ravel(), unit * np.array(found["z"]).ravel()
+        w = planes.space.zeros()
+        w[used] = x[:d]
+        return w, z[:n] / sizes, z[n : n + K]
+
+
+def settled(alpha: Vector, planes: PlaneStore, free: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Which free coordinates of the mixed slope are 0 up to rounding."""
+    total, sizes = np.zeros(len(free)), np.zeros(len(free))
+    for k in np.flatnonzero(alpha).tolist():
+        part = alpha[k] * planes.row(k)[free]
+        total += part
+        sizes += np.abs(part)
+    found: NDArray[np.bool_] = np.abs(total) <= ROUNDINGS * EPS * sizes
+    return found
+
+
+def balanced(alpha: Vector, rest: Vector, planes: PlaneStore, free: NDArray[np.int64]) -> tuple[Vector, Vector]:
+    """The multipliers nearby, on the simplices, whose mixed slope is 0 in the free coordinates; as given without any.
+
+    The planes at work get the smallest corrections that do it; those that these would make negative leave.
+    """
+    blocks, K = planes.blocks, len(rest)
+    rows = np.array([planes.row(k)[free] for k in range(len(planes))]).reshape(len(planes), len(free))
+    known = np.isfinite(planes.infima)
+    rows = np.concatenate([rows, np.zeros((K, len(free)))])
+    term = np.concatenate([blocks, np.arange(K)])
+    x = np.concatenate([alpha, np.where(known, rest, 0.0)])
+    unit = np.maximum(np.abs(rows).max(axis=0, initial=0.0), 1e-300)
+    system = np.hstack([rows / unit, np.equal.outer(term, np.arange(K)).astype(np.float64)])
+    goal = np.concatenate([np.zeros(len(free)), np.ones(K)])
+    at_work = x > LEAST
+    y = np.where(at_work, x, 0.0)
+    for _ in range(20):
+        members = np.flatnonzero(at_work)
+        if not members.size:
+            return alpha, rest
+        weights = np.sqrt(np.maximum(y[members], LEAST))  # large ones move first
+        scaled = system[members] * weights[:, None]
+        for _ in range(3):
+            change, *_ = np.linalg.lstsq(scaled.T, goal - y[members] @ system[members], rcond=None)
+            y[members] += weights * change
+        negative = members[y[members] < 0.0]
+        if not negative.size:
+            break
+        y[negative] = 0.0
+        at_work[negative] = False
+    if np.any(y < 0.0) or not settled(y[: len(alpha)], planes, free).all():
+        return alpha, rest
+    return onto_simplices(y[: len(alpha)], y[len(alpha) :], planes, K)
