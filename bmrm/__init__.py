@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from bmrm.regularizers.group_l2 import GroupL2 as GroupL2
     from bmrm.regularizers.l1 import L1 as L1
     from bmrm.regularizers.l2 import L2 as L2
+    from bmrm.regularizers.none import NoRegularizer as NoRegularizer
     from bmrm.regularizers.row_group_l2 import RowGroupL2 as RowGroupL2
     from bmrm.regularizers.sparse_group import SparseGroup as SparseGroup
     from bmrm.search.f_measure import FMeasure as FMeasure
@@ -77,6 +78,7 @@ _HOME = {
     "L1": "bmrm.regularizers.l1",
     "L2": "bmrm.regularizers.l2",
     "ElasticNet": "bmrm.regularizers.elastic_net",
+    "NoRegularizer": "bmrm.regularizers.none",
     "GroupL2": "bmrm.regularizers.group_l2",
     "SparseGroup": "bmrm.regularizers.sparse_group",
     "RowGroupL2": "bmrm.regularizers.row_group_l2",
@@ -127,6 +129,7 @@ __all__ = [  # noqa: RUF022 (the order of use)
     "L1",
     "L2",
     "ElasticNet",
+    "NoRegularizer",
     "GroupL2",
     "SparseGroup",
     "RowGroupL2",

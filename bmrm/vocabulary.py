@@ -232,7 +232,7 @@ ELSEWHERE: Mapping[str, Mapping[str, str]] = {
         **dict.fromkeys(("multi_task_lasso", "l21", "mtlasso", "l2_1"), "row_group_l2"),
         **dict.fromkeys(("nonnegative", "non_negative", "positive", "nnls", "bounds"), "box with lower and upper"),
         **dict.fromkeys(("elasticnet", "enet", "l1_l2", "l1l2"), "elastic_net with its l1_ratio"),
-        "none": "l2 or l1 with a small lambda; there is no minimum to certify without a regularizer",
+        **dict.fromkeys(("null", "unpenalized", "unregularized", "no_penalty", "mle"), "none"),
     },
     "solver": {
         "liblinear": "dual_coordinate or newton; auto chooses",

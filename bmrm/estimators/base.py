@@ -59,7 +59,7 @@ else:
 E = TypeVar("E")
 
 CHECKED: Mapping[str, tuple[tuple[type, ...], Range]] = {
-    "alpha": ((float,), Range(above=0.0, below=math.inf)),
+    "alpha": ((float,), Range(least=0.0, below=math.inf)),
     "l1_ratio": ((float,), Range(least=0.0, most=1.0)),
     "tol": ((float,), Range(least=0.0)),
     "max_iter": ((int,), Range(least=1)),
@@ -91,8 +91,8 @@ USELESS = Status.NON_FINITE, Status.NOT_CONVEX
 
 
 PARAMETERS = {
-    "alpha": "lambda > 0 of alpha ((1 - l1_ratio)/2 ||w||^2 + l1_ratio ||w||_1), as in `SGDClassifier`; 1 / (C m) for "
-    "the C of `LinearSVC` and m rows. Default 1e-4.",
+    "alpha": "lambda of alpha ((1 - l1_ratio)/2 ||w||^2 + l1_ratio ||w||_1), as in `SGDClassifier`; 1 / (C m) for "
+    "the C of `LinearSVC` and m rows; 0 for no regularizer (`none`). Default 1e-4.",
     "l1_ratio": "from 0 (`l2`) to 1 (`l1`). Default 0.",
     "regularizer": "instance, mapping or name instead of these two; a name alone has lambda 1 / m. Default None.",
     "fit_intercept": "whether there is an intercept, which the regularizer does not touch, where the loss has one; it "
@@ -282,6 +282,8 @@ class LinearEstimator(BaseEstimator):
                     )
             return self.regularizer, None
         alpha, l1_ratio = self._value("alpha"), self._value("l1_ratio")
+        if alpha == 0.0:
+            return "none", None
         if 0.0 < l1_ratio < 1.0:
             return {"name": "elastic_net", "lambda": alpha, "l1_ratio": l1_ratio}, None
         return "l1" if l1_ratio else "l2", alpha

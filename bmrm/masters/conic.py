@@ -19,6 +19,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -202,7 +203,11 @@ class _Centre:
 
 
 class _Program:
-    """One cone program, in the coordinates that can differ from 0."""
+    """One cone program, in the coordinates that can differ from 0.
+
+    Variables are the weights `used`, then |w| of those `thin` with an l1 (places `u`), the norms of the blocks `coned`
+    (places `cones`), and the values of the terms (places `xi`).
+    """
 
     def __init__(self, master: ConicMaster) -> None:
         self.master, self.planes, self.penalty = master, master.planes, master._penalty
@@ -212,6 +217,14 @@ class _Program:
         self.blocks = [b for b in range(penalty.blocks) if not self._stays_0(b)]
         members = [penalty.block(b) for b in self.blocks]
         self.used = np.sort(np.concatenate([np.empty(0, np.int64), *members]))
+        self.place = np.full(planes.space.dim, -1)
+        self.place[self.used] = np.arange(len(self.used))
+        self.thin = self.used[penalty.l1[self.used] > 0.0]
+        self.coned = [b for b in self.blocks if penalty.strengths[b] > 0.0]
+        self.strengths = penalty.strengths[self.coned]
+        ends = np.cumsum([len(self.used), len(self.thin), len(self.coned), len(planes.infima)])
+        self.u, self.cones, self.xi = (np.arange(a, b) for a, b in pairwise(ends))
+        self.width = int(ends[-1])
 
     def _stays_0(self, block: int) -> bool:
         """Whether no multipliers can make the block differ from 0."""
@@ -227,65 +240,87 @@ class _Program:
 
     def solved(self, accuracy: float) -> tuple[Vector, Vector, Vector]:
         """The weights, and multipliers of planes and of infima."""
-        penalty, planes, used = self.penalty, self.planes, self.used
+        planes, used = self.planes, self.used
         K, n, d = len(planes.infima), len(planes), len(used)
-        place = np.full(planes.space.dim, -1)
-        place[used] = np.arange(d)
-        thin = used[penalty.l1[used] > 0.0]
-        cones = [b for b in self.blocks if penalty.strengths[b] > 0.0]
-        u, s = d + np.arange(len(thin)), d + len(thin) + np.arange(len(cones))
-        xi, width = d + len(thin) + len(cones) + np.arange(K), d + len(thin) + len(cones) + K
-        q, P = np.zeros(width), np.zeros(width)
-        q[u], q[s], q[xi] = self.less * penalty.l1[thin], self.less * penalty.strengths[cones], 1.0
-        P[:d], q[:d] = penalty.l2[used], -penalty.l2[used] * penalty.center[used]
-        centre = self.master._centre
-        if centre is not None and centre.w is not None:
-            P[place[centre.free]] = centre.mu
-            q[place[centre.free]] = -centre.mu * centre.w[centre.free]
-        # planes in units of their slopes
-        sizes = np.maximum(np.linalg.norm(self.rows[:, used], axis=1), 1.0) if n else np.zeros(0)
-        G, h = [], []
-        tangents = np.zeros((n, width))
-        tangents[:, :d] = self.rows[:, used]
-        tangents[np.arange(n), xi[planes.blocks]] = -1.0
-        G.append(tangents / sizes[:, None])
-        h.append(-planes.offsets / sizes)
-        floor = np.zeros((K, width))
-        floor[np.arange(K), xi] = -1.0
-        G.append(floor)
-        h.append(-self.master._infima.values)
-        for sign in (1.0, -1.0):
-            sides = np.zeros((len(thin), width))
-            sides[np.arange(len(thin)), place[thin]] = sign
-            sides[np.arange(len(thin)), u] = -1.0
-            G.append(sides)
-            h.append(np.zeros(len(thin)))
-        for sign, limit in ((1.0, penalty.upper), (-1.0, penalty.lower)):
-            there = used[np.isfinite(limit[used])]
-            bounds = np.zeros((len(there), width))
-            bounds[np.arange(len(there)), place[there]] = sign
-            G.append(bounds)
-            h.append(sign * limit[there])
-        for b, column in zip(cones, s):
-            members = penalty.block(b)
-            cone = np.zeros((1 + len(members), width))
-            cone[0, column] = -1.0
-            cone[1 + np.arange(len(members)), place[members]] = -1.0
-            G.append(cone)
-            h.append(np.zeros(1 + len(members)))
-        unit = max(float(np.abs(q).max()), float(P.max()))
+        P, q, units = self._objective()
+        G, h, cones = self._constraints()
+        G = G * units
+        rows = np.abs(G).max(axis=1, initial=0.0)
+        rows[len(rows) - sum(cones) :] = 1.0
+        np.maximum(rows[: n + K], np.abs(h[: n + K]), out=rows[: n + K])
+        rows[rows == 0.0] = 1.0
+        first = len(rows) - sum(cones)
+        for size, column in zip(cones, self.cones):  # all rows of a cone alike
+            rows[first : first + size] = units[column]
+            first += size
+        unit = max(float(np.abs(q * units).max()), float((P * units * units).max()))
         found = interior_point(
             accuracy,
-            P / unit if P.any() else None,
-            q / unit,
-            np.vstack(G),
-            np.concatenate(h),
-            cones=[1 + len(penalty.block(b)) for b in cones],
+            P * units * units / unit if P.any() else None,
+            q * units / unit,
+            G / rows[:, None],
+            h / rows,
+            cones=cones,
         )
-        x, z = np.array(found["x"]).ravel(), unit * np.array(found["z"]).ravel()
+        x, z = units * np.array(found["x"]).ravel(), unit * np.array(found["z"]).ravel() / rows
         w = planes.space.zeros()
         w[used] = x[:d]
-        return w, z[:n] / sizes, z[n : n + K]
+        return w, z[:n], z[n : n + K]
+
+    def _objective(self) -> tuple[Vector, Vector, Vector]:
+        """The diagonal of the quadratic part, the linear part, and units of all variables.
+
+        A weight in units of what costs as much as there is to gain, and the values of terms in units of that.
+        """
+        penalty, planes, used, master = self.penalty, self.planes, self.used, self.master
+        P, q = np.zeros(self.width), np.zeros(self.width)
+        q[self.u], q[self.cones], q[self.xi] = self.less * penalty.l1[self.thin], self.less * self.strengths, 1.0
+        d = len(used)
+        P[:d], q[:d] = penalty.l2[used], -penalty.l2[used] * penalty.center[used]
+        centre = master._centre
+        if centre is not None and centre.w is not None:
+            P[self.place[centre.free]] = centre.mu
+            q[self.place[centre.free]] = -centre.mu * centre.w[centre.free]
+        infima = master._infima.values
+        heights = planes.offsets - infima[planes.blocks] if len(planes) else np.zeros(1)
+        depth = float(np.abs(heights).max()) or 1.0
+        cost = np.zeros(planes.space.dim)
+        cost[used] = penalty.l1[used] + np.sqrt(0.5 * depth * P[:d])
+        for b, strength in zip(self.blocks, penalty.strengths[self.blocks]):
+            members = penalty.block(b)
+            cost[members] = strength + cost[members].max() if strength > 0.0 else cost[members]
+        units = np.full(self.width, depth)
+        units[:d] = depth / np.where(cost[used] > 0.0, cost[used], 1.0)
+        units[self.u] = units[self.place[self.thin]]
+        units[self.cones] = units[self.place[[penalty.block(b)[0] for b in self.coned]]] if self.coned else 1.0
+        return P, q, units
+
+    def _constraints(self) -> tuple[Array, Vector, list[int]]:
+        """G and h of G x <= h, and the sizes of the cones at its end."""
+        penalty, planes, used, place = self.penalty, self.planes, self.used, self.place
+        n, K, thin = len(planes), len(planes.infima), self.thin
+        tangents, floor = np.zeros((n, self.width)), np.zeros((K, self.width))
+        tangents[:, : len(used)] = self.rows[:, used]
+        tangents[np.arange(n), self.xi[planes.blocks]] = -1.0
+        floor[np.arange(K), self.xi] = -1.0
+        G, h = [tangents, floor], [-planes.offsets, -self.master._infima.values]
+        for sign in (1.0, -1.0):
+            sides = np.zeros((len(thin), self.width))
+            sides[np.arange(len(thin)), place[thin]] = sign
+            sides[np.arange(len(thin)), self.u] = -1.0
+            G, h = [*G, sides], [*h, np.zeros(len(thin))]
+        for sign, limit in ((1.0, penalty.upper), (-1.0, penalty.lower)):
+            there = used[np.isfinite(limit[used])]
+            bounds = np.zeros((len(there), self.width))
+            bounds[np.arange(len(there)), place[there]] = sign
+            G, h = [*G, bounds], [*h, sign * limit[there]]
+        for b, column in zip(self.coned, self.cones):
+            members = penalty.block(b)
+            cone = np.zeros((1 + len(members), self.width))
+            cone[0, column] = -1.0
+            cone[1 + np.arange(len(members)), place[members]] = -1.0
+            G, h = [*G, cone], [*h, np.zeros(len(cone))]
+        return np.vstack(G), np.concatenate(h), [1 + len(penalty.block(b)) for b in self.coned]
 
 
 def settled(alpha: Vector, planes: PlaneStore, free: NDArray[np.int64]) -> NDArray[np.bool_]:

@@ -12,6 +12,7 @@ import numpy as np
 
 from bmrm.problem import Master, Space, Vector
 from bmrm.registry import check_parameters, parameter
+from bmrm.vocabulary import ParameterError
 
 Line = Callable[[Vector], tuple[Vector, Vector]]
 """t -> (values, derivatives), for a vector of t."""
@@ -53,7 +54,13 @@ class ScaledBy:
     lam: float = parameter(doc="strength, > 0", above=0.0, below=math.inf, example=0.01)
 
     def __post_init__(self) -> None:
-        check_parameters(self)
+        try:
+            check_parameters(self)
+        except ParameterError as error:
+            if error.field == "lam" and self.lam == 0:
+                said = f"{error.said}; without a regularizer take `none`"
+                raise ParameterError(error.owner, error.field, said, error.word) from None
+            raise
 
 
 def l1_line(l1: float, w: Vector, step: Vector) -> Line:

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from bmrm.kernels.products.vectors import dot
+from bmrm.kernels.products.vectors import dot, norm
 from bmrm.numerics.line_search import total
 from bmrm.problem import (
     IncompatibleError,
@@ -247,13 +247,17 @@ class Reweighting:
         run = self.run
         run.finish = self._finish
         w = run.start
-        f, fresh = self.map.matvec(w), True
+        f, fresh, steepest = self.map.matvec(w), True, 0.0
         while True:
             point = placed(self.map, self.phi, w, f, fresh=fresh)
             objective = noted(run, self.certificate, point)
             self._note(w, f, point.value, objective)
             afresh = yield Step.ITERATION
             rule = "" if afresh else self._own_rule()
+            gradient = norm(point.a + run.regularizer.subgradient(w))
+            steepest = max(steepest, gradient)
+            if not (afresh or rule) and run.flat(gradient, norm(point.a), steepest):
+                return "the gradient is small"
             if rule:
                 return rule
             if not afresh:

@@ -5,12 +5,14 @@ import math
 
 import numpy as np
 
-KINDS = ("group_l2", "sparse_group", "row_group_l2", "box")
+KINDS = ("group_l2", "sparse_group", "row_group_l2", "box", "none")
 
 
 def draw(rng, features):
     """Name and options of a regularizer for so many features, lambda from 1e-7 to 10."""
     name = str(rng.choice(KINDS))
+    if name == "none":
+        return name, {}
     sizes = (-7.0, 1.0) if rng.random() < 0.3 else (-4.0, 0.0)
     options = {"lambda": float(10.0 ** rng.uniform(*sizes))}
     if name in ("group_l2", "sparse_group") and rng.random() < 0.8:
@@ -49,6 +51,8 @@ def omega(regularizer, table, factor, others=()):
     `factor` is that of each feature: bounds are those of the weights times it, the weights of raw features.
     """
     others = np.ravel(others)
+    if regularizer.name == "none":
+        return 0.0
     lam = regularizer.lam
     rest = [table[j] for j in range(len(table))]
     if regularizer.name == "box":

@@ -134,6 +134,8 @@ class Twin:
     def _omega_of_blocks(self, table, weights, intercept, transitions):
         """The same for a regularizer of blocks."""
         regularizer, others, gone = self.problem.regularizer, [], 0.0
+        if regularizer.name == "none":
+            return 0.0, 0.0
         if self.problem.bias == "regularized":
             b = np.atleast_1d(intercept + self.shift @ weights)
             others.append(b)

@@ -134,7 +134,7 @@ WRONG = {
     "loss": (Classifier("hing"), "did you mean 'hinge'"),
     "task": (Classifier("least_squares"), "another task, expected one of .*hinge"),
     "class": (Classifier(bmrm.MarginLoss), "the class MarginLoss"),
-    "alpha": (Classifier(alpha=0.0), "alpha is 0.0, expected a number > 0"),
+    "alpha": (Classifier(alpha=-1.0), r"alpha is -1.0, expected a number >= 0"),
     "text": (Classifier(alpha="much"), "alpha is 'much', expected a number"),
     "ratio": (Regressor(l1_ratio=2), "l1_ratio is 2, expected a number >= 0 and <= 1"),
     "iterations": (Classifier(max_iter=0), "max_iter is 0"),

@@ -20,6 +20,7 @@ from bmrm.app.pipeline.folding import as_folded, without_common
 from bmrm.app.pipeline.follow import Follow, Follower, check_followed
 from bmrm.app.pipeline.load import class_weighted, positive_last
 from bmrm.app.pipeline.nothing_learned import nothing_learned, targets_differ, zeros_are_as_good
+from bmrm.app.pipeline.unattained import unattained
 from bmrm.checks import sample
 from bmrm.data.class_weights import ClassWeight
 from bmrm.data.dataset import Dataset
@@ -230,6 +231,8 @@ def solve(
                 regularizer, weights = bound(problem.regularizer, whole), model.weights
                 no_better = zeros_are_as_good(minimised, regularizer, weights, solution)
                 said.append(nothing_learned(loss_facts, regularizer, weights, solution, no_better))
+            omega = bound(problem.regularizer, whole)
+            said.append(unattained(loss_facts, ranged, summary, minimised, omega, solution, problem.bias))
             if far is not None and solution.status is not Status.CONVERGED:
                 said.append(_far_feature(data, far, problem.bias == "free"))
             if solution.status is Status.NON_FINITE and loss_facts.task == "regression":

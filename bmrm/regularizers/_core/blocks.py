@@ -26,8 +26,9 @@ Numbers = float | Vector
 class Blocks:
     """A sum over blocks of coordinates of a space; see `BlockPenalty`.
 
-    It offers what is true of it whatever the numbers are. What only some have (bounds, a second derivative, strong
-    convexity) classes derived from it add; `blocks` makes the right one.
+    It offers what is true of it whatever the numbers are. What only some have (a conjugate that planes can meet, which
+    takes that no coordinate is free, bounds, a second derivative, strong convexity) classes derived from it add;
+    `blocks` makes the right one.
 
     Parameters
     ----------
@@ -88,24 +89,6 @@ class Blocks:
 
         return evaluate
 
-    def conjugate(self, v: Vector) -> float:
-        """The maximum over w of <v, w> - Omega(w), in closed form block by block; +inf where there is none.
-
-        Parameters
-        ----------
-        v : (dim,), a dual point.
-        """
-        return float(_kernels().conjugate(self._plain(v), self._arrays))
-
-    def feasible(self, v: Vector) -> float:
-        """The largest scale s in [0, 1] with a finite conjugate at s v.
-
-        Parameters
-        ----------
-        v : (dim,), a dual point.
-        """
-        return float(_kernels().feasible(self._plain(v), self._arrays))
-
     def prox(self, v: Vector, step: float) -> Vector:
         """argmin over w of step * Omega(w) + 1/2 ||w - v||^2, in closed form block by block.
 
@@ -128,7 +111,29 @@ class Blocks:
         return load(CONIC)(planes, self.penalty)
 
 
-class BoundedBlocks(Blocks):
+class ConjugateBlocks(Blocks):
+    """The same where no coordinate is free: a plane proves a bound, once its slope is scaled."""
+
+    def conjugate(self, v: Vector) -> float:
+        """The maximum over w of <v, w> - Omega(w), in closed form block by block; +inf where there is none.
+
+        Parameters
+        ----------
+        v : (dim,), a dual point.
+        """
+        return float(_kernels().conjugate(self._plain(v), self._arrays))
+
+    def feasible(self, v: Vector) -> float:
+        """The largest scale s in [0, 1] with a finite conjugate at s v.
+
+        Parameters
+        ----------
+        v : (dim,), a dual point.
+        """
+        return float(_kernels().feasible(self._plain(v), self._arrays))
+
+
+class BoundedBlocks(ConjugateBlocks):
     """The same with bounds: Omega is +inf outside them."""
 
     def project(self, w: Vector) -> Vector:
@@ -142,7 +147,7 @@ class BoundedBlocks(Blocks):
         return out if _kernels().project(self._plain(w), self._arrays, out) else w
 
 
-class StrongBlocks(Blocks):
+class StrongBlocks(ConjugateBlocks):
     """The same where every coordinate has an l2 of its own, and none has bounds."""
 
     @property
@@ -151,8 +156,14 @@ class StrongBlocks(Blocks):
         return float(self.penalty.l2.min())
 
 
+class FreeBoundedBlocks(Blocks):
+    """The same with bounds, and free coordinates."""
+
+    project = BoundedBlocks.project
+
+
 class SmoothBlocks(Blocks):
-    """The same where all is smooth: no l1, no strengths, no bounds."""
+    """The same where all is smooth, and there are free coordinates: no l1, no strengths, no bounds."""
 
     def hessian_product(self, f: Vector, step: Vector) -> Vector:
         """The second derivative, l2 on the diagonal, times `step`.
@@ -165,8 +176,10 @@ class SmoothBlocks(Blocks):
         return self.penalty.l2 * step
 
 
-class SmoothStrongBlocks(SmoothBlocks, StrongBlocks):
-    """Both."""
+class SmoothStrongBlocks(StrongBlocks):
+    """The same where all is smooth, and no coordinate is free."""
+
+    hessian_product = SmoothBlocks.hessian_product
 
 
 @dataclass
@@ -237,11 +250,11 @@ def blocks(
     numbers = (np.array(np.broadcast_to(np.asarray(one, np.float64), dim)) for one in (l1, l2, center, lower, upper))
     penalty = BlockPenalty(*partition, *numbers)
     kinked = bool(np.any(penalty.l1 > 0.0) or np.any(penalty.strengths > 0.0))
+    free, strong = penalty.free.size > 0, bool(np.all(penalty.l2 > 0.0))
     if penalty.bounded:
-        return BoundedBlocks(penalty, title)
-    strong = bool(np.all(penalty.l2 > 0.0))
+        return (FreeBoundedBlocks if free else BoundedBlocks)(penalty, title)
     if kinked:
-        return (StrongBlocks if strong else Blocks)(penalty, title)
+        return (Blocks if free else StrongBlocks if strong else ConjugateBlocks)(penalty, title)
     return (SmoothStrongBlocks if strong else SmoothBlocks)(penalty, title, smooth=True)
 
 

@@ -9,7 +9,18 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bmrm.problem import BmrmError, Intercept, Regularizer, Risk, Scored, Vector, ability, relative_gap
+from bmrm.problem import (
+    BlockSeparable,
+    BmrmError,
+    Intercept,
+    Regularizer,
+    Risk,
+    Scored,
+    Vector,
+    ability,
+    provides,
+    relative_gap,
+)
 from bmrm.problem.abilities import Rounding
 from bmrm.problem.meter import Meter
 from bmrm.solvers._core.audit import Audit, Contradiction, searches_constants
@@ -53,6 +64,8 @@ class Best:
     confirm: Callable[[], None] | None = field(default=None, init=False)
     """Of a solver whose bounds rest on what is carried along (`raise_bound(fresh=False)`): raises the bound by what
     its present state proves, all parts of it computed anew."""
+    free: bool = field(default=False, init=False)
+    """Whether Omega leaves weights free; then the infimum of R is no bound to speak of, unless it is reached."""
     _fresh: bool = field(default=False, init=False)
     """Whether `objective` was evaluated at `w` itself."""
     _sure: Evaluated = field(init=False)
@@ -76,7 +89,8 @@ class Best:
 
     def __post_init__(self) -> None:
         self.w = self.start
-        if math.isfinite(self.risk.infimum):
+        self.free = provides(self.regularizer, BlockSeparable) and self.regularizer.penalty.free.size > 0
+        if math.isfinite(self.risk.infimum) and not self.free:
             # Omega >= 0 for every regularizer here, so the infimum of R bounds J too.
             self.proof = Proof(self.risk.infimum, abs(self.risk.infimum), floor=1.0)
         self._sure, self._proved = Evaluated(math.inf, self.start), self.proof

@@ -42,6 +42,7 @@ from bmrm.problem.solution import relative_goal
 from bmrm.registry import check_parameters, parameter
 from bmrm.solvers._core.best import ROUNDING, Best, Evaluated
 from bmrm.solvers._core.budget import Budget
+from bmrm.solvers._core.free_weights import free_proof
 from bmrm.solvers._core.instead import name_of
 from bmrm.solvers._core.rounding import Proof
 
@@ -58,6 +59,8 @@ NOTHING = Iteration(0, math.inf, -math.inf, 0.0, 0.0)
 
 EARLY_ENDS = Status.STALLED, Status.ITERATION_LIMIT, Status.TIME_LIMIT, Status.INTERRUPTED
 
+FALLEN = 0.3
+"""Share of the gradient, where a bound was last looked for, at which it is looked for again."""
 UNDONE = 8
 """Most restarts after a failed verification; after them the run counts as stalled."""
 
@@ -264,6 +267,9 @@ class Monitor(Best):
     """Why another is to take over."""
     noted: Callable[[], State] = dict
     """What besides `state` a later run needs to go on."""
+    _tried: float = field(default=math.inf, init=False)
+    """The gradient where a bound was last looked for by `free_proof`, and whether one was ever found."""
+    _proved_free: bool = field(default=False, init=False)
     _was_flat: bool = field(default=False, init=False)
     """Whether `flat` has ended the run."""
     _idle: int = 0
@@ -364,6 +370,7 @@ class Monitor(Best):
         Before it stops, what is said of it is verified; where it must go on then, see `refreshed`.
         """
         self._compare()
+        self._reach_infimum()
         previous = self.history[-1] if self.history else None
         self.history.append(self._line(len(self.history)))
         stop = self.callback is not None and bool(self.callback(self._told()))
@@ -394,6 +401,7 @@ class Monitor(Best):
         False if the verification failed: there may be progress from fresh values, see `refreshed`.
         """
         checked = self.budget.rest()
+        self._reach_infimum()
         others = self._checked()
         others = self._lower_at_0() or others
         self.refreshed = False
@@ -417,11 +425,29 @@ class Monitor(Best):
         `tolerance` times the largest of the scales, such as the norm of R's gradient. Where the regularizer has a
         conjugate the gap decides.
         """
-        if provides(self.regularizer, HasConjugate) or not gradient <= self.options.tolerance * max(scales):
+        if provides(self.regularizer, HasConjugate):
+            return False
+        proved = self.free and self._proves_free(gradient, max(scales))
+        if proved or not gradient <= self.options.tolerance * max(scales):
             return False
         self.finish_by_rule()
         self._was_flat = True
         return True
+
+    def _proves_free(self, gradient: float, scale: float) -> bool:
+        """Whether slopes near those here prove a bound, which is looked for where the gradient has become smaller."""
+        if gradient <= min(math.sqrt(self.options.tolerance) * scale, FALLEN * self._tried):
+            self._tried = gradient
+            proof = free_proof(self, self.regularizer.penalty)  # type: ignore[attr-defined]
+            self._proved_free = self._proved_free or math.isfinite(proof.bound)
+            self.raise_bound(proof)
+        return self._proved_free
+
+    def _reach_infimum(self) -> None:
+        """The infimum of R bounds J, too: with free weights that is said where J is there."""
+        infimum = self.risk.infimum
+        if self.free and infimum > self.proof.bound and relative_gap(self.objective, infimum) <= self.goal:
+            self.raise_bound(Proof(infimum, abs(infimum), floor=1.0))
 
     def finish_by_rule(self) -> None:
         """Say that the solver's own stopping rule is met, unless something else has ended the run."""
@@ -489,10 +515,12 @@ class Monitor(Best):
             )
         if provides(self.regularizer, HasConjugate):
             return ""
-        if self.proof.bound > self.risk.infimum:  # of a master
+        if self.proof.bound > self.risk.infimum:  # of a master, or of slopes
             return ""
         end = "the run has ended where the gradient was small; " if self._was_flat else ""
         name = name_of(self.regularizer)
+        if self.free:
+            return f"{end}there is no lower bound, thus no gap: with regularizer {name} weights are free"
         return f"{end}there is no lower bound, thus no gap: regularizer {name} has no `conjugate` and `feasible`"
 
     def _checked(self) -> bool:

@@ -66,7 +66,7 @@ WORDS = {
     "l2": "the regularizer is l2",
     "l1": "the regularizer is l1",
     "l1 and l2": "the regularizer has both",
-    "blocks": "the regularizer is a sum over blocks of weights, with kinks or bounds",
+    "blocks": "the regularizer is a sum over blocks of weights, and none of these three",
     "smooth regularizer": "the regularizer has a derivative everywhere",
     "master": "the regularizer has a master problem over planes",
 }
@@ -108,7 +108,7 @@ def _of_risk(risk: Risk) -> set[str]:
 
 def _of_regularizer(regularizer: Regularizer) -> set[str]:
     holds = {"master": provides(regularizer, HasMaster), "smooth regularizer": regularizer.smooth}
-    holds["blocks"] = provides(regularizer, BlockSeparable) and not regularizer.smooth
+    holds["blocks"] = provides(regularizer, BlockSeparable)
     if provides(regularizer, HasConjugate) and provides(regularizer, Elastic):
         holds["l2" if regularizer.l1 == 0.0 else "l1 and l2" if regularizer.l2 > 0.0 else "l1"] = True
     return {word for word, true in holds.items() if true}
@@ -211,9 +211,10 @@ RULES = (
     Rule("smooth, one score, rows, l1 and l2", (COLUMNS, PROXIMAL)),
     Rule("kinked, one score, rows, l1 and l2", (SEMISMOOTH, DUAL), most={"smaller": 450}),
     Rule("dual steps, l1 and l2", (DUAL, LINES)),
+    Rule("smooth, one score, rows, blocks, smooth regularizer", (NEWTON, LBFGS), most={"dim": 2_500}),
+    Rule("smooth, smooth regularizer", (LBFGS,)),
     Rule("smooth, blocks", (GRADIENT, LINES), passes=LONG),
     Rule("scores, blocks", (BUNDLE, LINES)),
-    Rule("smooth, smooth regularizer", (LBFGS,)),
     Rule("dual steps, l2", (DUAL,)),
     Rule("scores, master", (LINES,)),
     Rule("master", (BUNDLE,)),
