@@ -30,6 +30,7 @@ VALUES |= {"solver": "bundle", "absolute_tolerance": 0.25, "time_limit": 1e3, "t
 VALUES |= {"sample_weight": 1.0 + np.arange(40), "groups": np.arange(40) // 4, "positive_label": 0}
 VALUES |= {"validation": (X, Y), "follow": (), "start": np.ones(3), "bias": "none", "class_weight": {0: 2.0}}
 VALUES |= {"calibrate": "sigmoid"}
+VALUES |= {"categorical": [0], "text": {}, "missing": "mean", "drop_first": True, "rare": 3}
 
 
 def refused(call, *arguments, **named):

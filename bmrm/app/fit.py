@@ -22,8 +22,9 @@ from bmrm.app.pipeline.solve import BIASES, Problem, solve, solved
 from bmrm.checks import sample
 from bmrm.data.class_weights import checked, pairs_of
 from bmrm.data.dataset import Dataset, refuse_weightless
-from bmrm.data.layout import aligned
+from bmrm.data.layout import Layout, aligned
 from bmrm.data.matrix import features_of, with_columns
+from bmrm.data.raw_columns import Coding
 from bmrm.losses import LOSSES
 from bmrm.mpi.group import Alone
 from bmrm.mpi.launch import say_alone
@@ -96,6 +97,11 @@ def fit(
     scale: Literal["none", "standardize", "max_abs", "unit_norm"] = "none",
     positive_label: Any = None,
     class_weight: Mapping[Any, float] | str | None = None,
+    categorical: Sequence[str | int] | None = None,
+    text: Mapping[str | int, str] | None = None,
+    missing: Literal["refuse", "mean", "indicator", "zero"] = "refuse",
+    drop_first: bool = False,
+    rare: int | None = None,
     threads: int | None = None,
     callback: Callback | None = None,
     start: Any = None,
@@ -110,7 +116,8 @@ def fit(
     ----------
     X : array, scipy.sparse matrix, `Csr` or data frame of pandas or polars, (rows, features), finite; float32 stays
         float32. Not changed. The names of a frame's columns are stored in the model, which finds them in other frames.
-        Or a `Dataset`, which brings y, weights and groups.
+        Its columns of text and of categories are one-hot encoded: each level is a feature, such as `town=Oslo`. Or a
+        `Dataset`, which brings y, weights and groups.
     y : (rows,) labels or numbers, as the loss requires: numbers of any type, text, truth values, times. Predicted
         labels have the same type.
     loss : a name (see `bmrm losses`), `{"name": ..., option: value}`, or an instance. None takes one by the kind of y:
@@ -134,6 +141,13 @@ def fit(
     positive_label : of two labels the positive one; None for the last in sort order.
     class_weight : factors of the weights of rows by their class, a dict by label, 1 where none is given; "balanced":
         all classes weigh the same, with the weights of their rows; None for 1. Neither `lam` nor `scale` depends on it.
+    categorical : columns of numbers that are categories all the same, by name, or by number from 0; None for none.
+    text : columns whose words are features, `{name: "hashed"}` (scikit-learn's `HashingVectorizer`) or `"counted"`
+        (`CountVectorizer`, whose words the model keeps); None for none.
+    missing : "refuse", or what stands in place of a missing number: the "mean" of the column, the mean with a feature
+        that is 1 there ("indicator"), or "zero". A missing category is a level, `town=missing`, or has only zeros.
+    drop_first : whether the first level of each category has no feature.
+    rare : levels with fewer rows are one, `town=(rare)`; None for none.
     threads : largest number of threads; None for the usable cores.
     callback : called with the `Iteration` after each; returning True stops the run with INTERRUPTED.
     start : starting point: a `Model` or the path of its file, of any problem with these features and labels; the path
@@ -173,7 +187,10 @@ def fit(
     options = {"tolerance": tolerance, "absolute_tolerance": absolute_tolerance, "max_iterations": max_iterations}
     asked = calibration_of(calibrate)
     given = _solver(solver, {**options, "time_limit": time_limit}, seed, solver_options)
-    plain = X.checked() if isinstance(X, Dataset) else Dataset.from_arrays(X, y, sample_weight, groups)
+    coding = Coding.checked(categorical, text, missing, drop_first, rare)
+    if isinstance(X, Dataset) and coding.stated:
+        raise InputError(f"{coding.stated[0]} beside a Dataset, whose columns are features already")
+    plain = X.checked() if isinstance(X, Dataset) else Dataset.from_arrays(X, y, sample_weight, groups, coding=coding)
     refuse_weightless(plain.targets.weights)
     choice = _Choice.of(plain, loss, regularizer, lam)
     problem = Problem(
@@ -254,7 +271,11 @@ def _follow(validation: Any, metrics: Sequence[str], every: int) -> Follow | Non
 
 def _like(train: Dataset, validation: Any) -> Dataset:
     """Validation rows with the columns of the training rows."""
-    rows = validation.checked() if isinstance(validation, Dataset) else Dataset.from_arrays(*validation)
+    if isinstance(validation, Dataset):
+        rows = validation.checked()
+    else:
+        values, *targets = validation
+        rows = Dataset.from_arrays(values, *targets, coding=(train.layout or Layout()).encoding)  # type: ignore[misc]
     X = aligned(rows.X, rows.feature_names, train.feature_names, "validation")
     if not features_of(X).fits(train.features):
         raise InputError(f"validation has {X.shape[1]} features, X has {train.features}")

@@ -22,7 +22,8 @@ from bmrm.app.measure import (
 )
 from bmrm.app.model_file import ModelData, check_fits, checked_section, named, read_model_file, wrong_learned
 from bmrm.data.archives import write_arrays
-from bmrm.data.dataset import Dataset, check_groups, check_matrix, check_structure, named_matrix, plain_numbers
+from bmrm.data.dataset import Dataset, check_groups, check_matrix, check_structure, features_in, plain_numbers
+from bmrm.data.encoding import warn_of_unknown
 from bmrm.data.files import whole_file
 from bmrm.data.label_types import is_whole, stored
 from bmrm.data.labels import in_form
@@ -143,13 +144,23 @@ class Model(ModelData):
         ----------
         X : Dataset, `Csr`, scipy.sparse, array or data frame, (rows, features). Sparse rows may have fewer features
             than the model (the rest are 0), never more. Named columns may be in any order if the model has names too.
+            Columns that were encoded in training are encoded in the same way.
 
         Raises
         ------
         InputError
             For missing or unknown columns, some of which are listed, and for a wrong number of columns.
+
+        Warns
+        -----
+        UserWarning
+            How many rows have a level that no training row had, of which column, and the first: they have zeros there.
         """
-        matrix, names = (check_matrix(X.X), X.feature_names) if isinstance(X, Dataset) else named_matrix(X)
+        if isinstance(X, Dataset):
+            matrix, names = check_matrix(X.X), X.feature_names
+        else:
+            matrix, names, _, unknown = features_in(X, self.encoding)
+            warn_of_unknown(unknown)
         matrix = aligned(matrix, names, self.feature_names, "X")
         if not features_of(matrix).fits(self.dim):
             raise InputError(f"the data have {matrix.shape[1]} features, the model has {self.dim}")
@@ -380,7 +391,11 @@ class Model(ModelData):
         return metrics
 
     def _scored(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> Judged:
-        data = X if isinstance(X, Dataset) else Dataset.from_arrays(X, y, sample_weight, groups)
+        if isinstance(X, Dataset):
+            data = X
+        else:
+            data = Dataset.from_arrays(X, y, sample_weight, groups, coding=self.encoding)
+            warn_of_unknown(() if data.layout is None else data.layout.unknown)
         return self._with_scores(data, self.decision_function(data))
 
     def _with_scores(self, data: Dataset, scores: NDArray[np.float64]) -> Judged:
@@ -391,7 +406,14 @@ class Model(ModelData):
         assert rows is not None
         return rows
 
-    def read(self, source: Source, format: str | Mapping[str, Any] = "auto", *, labelled: bool = False) -> Dataset:
+    def read(
+        self,
+        source: Source,
+        format: str | Mapping[str, Any] = "auto",
+        *,
+        labelled: bool = False,
+        quiet: bool = False,
+    ) -> Dataset:
         """The rows of a file as this model needs them: columns by name or number, text by templates and dictionary.
 
         Parameters
@@ -400,17 +422,25 @@ class Model(ModelData):
         format : a name, or `{name: ..., option: value}`; "auto" is the format of the training files, unless the file
             name implies another.
         labelled : whether there must be labels.
+        quiet : whether nothing is said of levels that the training rows had not; they are in `layout.unknown`.
 
         Raises
         ------
         InputError
             Naming the file, and the line or the columns.
+
+        Warns
+        -----
+        UserWarning
+            How many rows have a level that no training row had, of which column, and the first: they have zeros there.
         """
         layout = self.layout or Layout()
         if layout.text is not None:
             data: Dataset = layout.text.read(source, None if format == "auto" else format, labelled=labelled)
             return data
         raw = self.scan(source, format, labelled=labelled)
+        if raw.layout is not None and not quiet:
+            warn_of_unknown(raw.layout.unknown)
         return raw.dataset(one_based=layout.one_based if raw.first is not None else None)
 
     def scan(self, source: Source, format: str | Mapping[str, Any] = "auto", *, labelled: bool = False) -> Raw:

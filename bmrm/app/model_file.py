@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from bmrm.app.calibration.curves import Calibration
 from bmrm.data.archives import read_arrays
+from bmrm.data.encoding import Encoding
 from bmrm.data.files import checked_path
 from bmrm.data.layout import Layout
 from bmrm.data.readers._core.formats import formats
@@ -86,6 +87,11 @@ class ModelData:
         return None if self.layout is None else self.layout.text
 
     @property
+    def encoding(self) -> Encoding | None:
+        """How the columns of tables become features; None where they are features."""
+        return None if self.layout is None else self.layout.encoding
+
+    @property
     def column_names(self) -> Sequence[str]:
         """A name for each feature: its own, or `x` and its number, as the training file counts (from 0 in arrays)."""
         if self.feature_names is not None:
@@ -104,6 +110,8 @@ class ModelData:
         header |= {key: value for key, value in known.items() if value is not None}
         if layout.text is not None:
             header["text"] = layout.text.header()
+        if layout.encoding is not None:
+            header["encoding"] = layout.encoding.header()
         members: dict[str, Any] = {
             "weights": self.weights,
             "intercept": self.intercept,
@@ -113,7 +121,9 @@ class ModelData:
         members |= {OWN + name: array for name, array in self.arrays.items()}
         if self.calibration is not None:
             members |= self.calibration.arrays()
-        if layout.names is not None:
+        if layout.encoding is not None:
+            members |= layout.encoding.arrays()
+        elif layout.names is not None:
             members |= dict(zip(NAMES, packed(layout.names), strict=True))
         if layout.text is not None:
             members |= layout.text.arrays()
@@ -319,13 +329,16 @@ def _layout(path: Path | str, header: Mapping[str, Any], members: Mapping[str, N
         for section in (text.format if text is not None else None, (header.get("input") or {}).get("format")):
             if isinstance(section, Mapping) and ":" not in str(section.get("name")):
                 checked_section(formats, section)
+        encoding = Encoding.from_file(header["encoding"], members) if "encoding" in header else None
         names = unpacked(*(members[name] for name in NAMES)) if NAMES[0] in members else None
+        names = names if encoding is None else encoding.names
         if names is not None and len(names) != header["dimension"]:
             raise InputError(f"{len(names)} names of features, expected {header['dimension']}")
         one_based = header.get("one_based")
         if type(one_based) not in (bool, type(None)):
             raise InputError(f"one_based is {shown(one_based)}")
         known = {"features": header["dimension"], "names": names, "one_based": one_based, "text": text}
+        known |= {"encoding": encoding}
         return Layout.from_described(header.get("input"), **known)
     except (InputError, KeyError, AttributeError) as error:
         raise InputError(f"{path}: not a model file: {error}") from error

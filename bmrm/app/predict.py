@@ -19,6 +19,7 @@ from bmrm.app.measure import scored
 from bmrm.app.model import Model
 from bmrm.app.profile import text_of
 from bmrm.data.dataset import Dataset
+from bmrm.data.encoding import Unknown, unknown_in_words
 from bmrm.data.files import as_lines as lines_in
 from bmrm.data.files import bare_suffix, decompressed, open_bytes
 from bmrm.data.joining import join_targets
@@ -131,12 +132,17 @@ def column_names(model: Model, what: str) -> list[str]:
 
 def _telling(parts: Iterator[Dataset], tell: Callable[[str], None]) -> Iterator[Dataset]:
     told: set[str] = set()
+    unknown: list[Unknown] = []
     for data in parts:
-        for note in () if data.layout is None else data.layout.notes:
+        layout = data.layout or Layout()
+        for note in layout.notes:
             if note not in told:
                 told.add(note)
                 tell(note)
+        unknown += layout.unknown
         yield data
+    if unknown:
+        tell(unknown_in_words(unknown))
 
 
 def datasets(model: Model, source: str, format: Section, size: int = PIECE) -> Iterator[Dataset]:
@@ -148,7 +154,7 @@ def datasets(model: Model, source: str, format: Section, size: int = PIECE) -> I
         with open_bytes(Path(source)) as stream:
             yield from _of_stream(model, stream, Path(source), bare_suffix(Path(source)), format, size)
     else:
-        yield model.read(source, format)
+        yield model.read(source, format, quiet=True)
 
 
 def _of_stream(
@@ -169,9 +175,9 @@ def _of_stream(
             alike = model.manner(section, False)[1]
             alike = replace(alike, layout=alike.layout.of_format(formats.describe(chosen)["name"]))
             for raw in chosen.batches(file.path, alike):
-                yield raw.aligned(alike.layout.names).dataset()
+                yield raw.like(alike.layout).dataset()
         else:
-            yield model.read(file.path, section)
+            yield model.read(file.path, section, quiet=True)
 
 
 @contextmanager

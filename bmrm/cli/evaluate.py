@@ -48,13 +48,16 @@ def add_arguments(parser: Parser) -> None:
 def run(parsed: Namespace) -> int:
     """Print the measures."""
     from bmrm.app.measure import check_metrics
+    from bmrm.data.encoding import unknown_in_words
     from bmrm.problem import facts_of
 
     model = loaded(parsed)
     names = _names(parsed.metrics)
     check_metrics(names, model.loss)
-    data = model.read(parsed.data, format_of(parsed), labelled=facts_of(model.loss).needs_targets)
-    say_notes(() if data.layout is None else data.layout.notes, parsed.data)
+    data = model.read(parsed.data, format_of(parsed), labelled=facts_of(model.loss).needs_targets, quiet=True)
+    if data.layout is not None:
+        unknown = unknown_in_words(data.layout.unknown)
+        say_notes((*data.layout.notes, *filter(None, [unknown])), parsed.data)
     title = f"{parsed.model} on {parsed.data}"
     if parsed.folds is None:
         with _naming(parsed.data):

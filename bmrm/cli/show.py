@@ -65,6 +65,7 @@ def _facts(found: Mapping[str, Any]) -> dict[str, str]:
         "regularizer": regularizer_in_words(found["regularizer"], found["lambda_from"]),
         "labels": ", ".join(labels[:MOST_LABELS]) + more if labels else "-",
         "features": f"{found['features']}, with {found['nonzero_weights']} weights that are not 0",
+        "columns": _columns(found["columns"] or ()) or "-",
         "intercept": " ".join(f"{value:.6g}" for value in found["intercept"][:MOST_LABELS])
         + (f" ({INTERCEPTS[found['bias']]})" if found["bias"] in INTERCEPTS else ""),
         "objective": number(found["objective"], 10),
@@ -73,6 +74,8 @@ def _facts(found: Mapping[str, Any]) -> dict[str, str]:
         "status": status if found["advice"] is None else f"{status}: {found['advice']}",
         "version": str(found["version"]),
     }
+    if found["columns"] is None:
+        del pairs["columns"]
     if found["row_scale"] != "none":
         pairs["rows"] = "divided by their norm"
     if found["calibration"] is not None:
@@ -80,6 +83,18 @@ def _facts(found: Mapping[str, Any]) -> dict[str, str]:
     for name, value in found["learned"].items():
         pairs[name.replace("_", " ")] = str(value)
     return pairs
+
+
+def _columns(columns: Sequence[Mapping[str, Any]]) -> str:
+    """Those that are not features themselves: `town (category, 12 levels)`."""
+    said = []
+    for one in columns:
+        more = {key: value for key, value in one.items() if key not in ("name", "kind", "features")}
+        if one["kind"] != "number" or more:
+            facts = [one["kind"], *(f"{key.replace('_', ' ')} {value:.6g}" for key, value in more.items())]
+            said.append(f"{one['name']} ({', '.join(facts)})")
+    left = len(said) - MOST_LABELS
+    return "; ".join(said[:MOST_LABELS]) + (f" and {left} more" if left > 0 else "")
 
 
 def _certificate(gap: float | None) -> str:

@@ -10,12 +10,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bmrm.data.frames import is_frame, names_of, refuse_hidden, values_of
+from bmrm.data.encoding import Encoding, Unknown, merged, summaries
+from bmrm.data.frames import has_numbers_only, is_frame, names_of, refuse_hidden, table_of, values_of
 from bmrm.data.index_arrays import check_sparse, is_sparse
 from bmrm.data.label_types import as_listed, is_na, of_one_type, stored
 from bmrm.data.labels import LabelSets
 from bmrm.data.layout import Layout, shown
 from bmrm.data.matrix import Csr, Features, Matrix, nnz_of, part_of, rows_of, with_columns
+from bmrm.data.raw_columns import NUMBER, Coding, RawTable
 from bmrm.problem import Check, InputError, Targets, Vector, unchecked
 from bmrm.problem import shown as shown_value
 
@@ -147,27 +149,36 @@ class Dataset:
 
     @classmethod
     def from_arrays(
-        cls, X: Any, y: Any = None, weights: Any = None, groups: Any = None, structure: Any = None
+        cls,
+        X: Any,
+        y: Any = None,
+        weights: Any = None,
+        groups: Any = None,
+        structure: Any = None,
+        coding: Coding | Encoding | None = None,
     ) -> Dataset:
         """Check and convert arrays; none of them is changed, and `X` is not copied where it fits as it is.
 
         Parameters
         ----------
         X : (rows, features): array-like of numbers (float32 stays, all else becomes float64), any scipy.sparse matrix
-            (duplicates are summed), or a data frame of pandas or polars, whose names of columns are kept. All finite.
+            (duplicates are summed), or a data frame of pandas or polars, whose names of columns are kept. All finite,
+            unless `coding` says otherwise.
         y : (rows,) labels (numbers, strings, truth values, times) or numbers; (rows, outputs) numbers; or a set of
             labels per row, as a list of sets, `LabelSets` or a matrix of 0 and 1, dense or sparse. None means 0 for
             every row. Predicted labels have the type of these.
         weights : (rows,) finite, >= 0; None means 1 for every row. All may be 0 where these are a rank's rows.
         groups : (rows,) integers or text; None means no groups.
         structure : (rows, numbers) or (rows,) integers, what a loss over structures asks for; None means none.
+        coding : how columns become features that hold text or categories, or lack values: a `Coding` that is wanted,
+            or the `Encoding` of other rows; None: such columns are refused.
 
         Raises
         ------
         InputError
             Naming the array, and the row and column where there is one.
         """
-        matrix, names = named_matrix(X)
+        matrix, names, encoding, unknown = features_in(X, coding)
         if matrix.shape[1] == 0:
             raise InputError(f"X has shape {tuple(matrix.shape)}, expected at least one column")
         rows = int(matrix.shape[0])
@@ -181,9 +192,80 @@ class Dataset:
                 dtype,
                 structure=None if structure is None else check_structure(structure, rows),
             ),
-            None if names is None else Layout(features=matrix.shape[1], names=names),
+            None
+            if names is None
+            else Layout(features=matrix.shape[1], names=names, encoding=encoding, unknown=unknown),
             y is not None,
         )
+
+
+Named = tuple[Matrix, "tuple[str, ...] | None", "Encoding | None", tuple[Unknown, ...]]
+"""A matrix, the names of its columns, the encoding that it was made by, and what this does not know."""
+
+
+def features_in(X: Any, coding: Coding | Encoding | None = None) -> Named:
+    """The features of rows as `Dataset.from_arrays` takes them, with `coding` as there."""
+    encoding, table = coded(X, coding)
+    if encoding is None or table is None:
+        return (*named_matrix(X), None, ())
+    matrix, unknown = encoding.encoded(table, "X")
+    return matrix, encoding.names, encoding, unknown
+
+
+def coded(X: Any, coding: Coding | Encoding | None) -> tuple[Encoding | None, RawTable | None]:
+    """The encoding for rows, and their columns; None where these are features as they are."""
+    if coding is None:
+        return None, None
+    refuse_hidden(X, "X")
+    if isinstance(coding, Encoding):
+        table = _table_like(X, coding)
+        return (None, None) if table is None else (coding, table)
+    table = _table_for(X, coding)
+    if table is None or not (coding.stated or any(kind != NUMBER for kind in table.kinds)):
+        return None, None
+    found = merged([summaries(table)], table.names, "X")
+    return Encoding.fitted(found, table.names, table.headed, coding, "X"), table
+
+
+def _table_for(X: Any, coding: Coding) -> RawTable | None:
+    """The columns of training rows; None for numbers of which nothing is wanted."""
+    if is_frame(X):
+        if not len(X.columns) or (has_numbers_only(X) and not coding.stated) or not len(X):
+            return None
+        names = names_of(X) or tuple(f"x{k}" for k in range(len(X.columns)))
+    elif not coding.stated:
+        return None
+    else:
+        if isinstance(X, Csr) or is_sparse(X):
+            raise InputError(f"{coding.stated[0]} is for columns of a data frame or an array, X is sparse")
+        X = _objects(X)
+        names = tuple(f"x{k}" for k in range(X.shape[1]))
+    kinds = coding.kinds(names, "X")
+    return table_of(X, lambda name, place: kinds.get(place), coding.missing)
+
+
+def _table_like(X: Any, encoding: Encoding) -> RawTable | None:
+    """The columns of rows like those of training; None where they are features already, as in an array of these."""
+    if is_frame(X):
+        if not len(X.columns):
+            raise InputError("X has no columns")
+        return table_of(X, encoding.kind_of, encoding.missing)
+    if isinstance(X, Csr) or is_sparse(X):
+        return None
+    array = _objects(X)
+    if len(array.shape) != 2 or array.shape[1] != len(encoding.columns) or not len(array):
+        return None
+    return table_of(array, lambda name, place: encoding.columns[place].kind, encoding.missing)
+
+
+def _objects(X: Any) -> NDArray[Any]:
+    """`X` as an array of numbers, or of objects where it has others."""
+    array = plain_array(X, "X")
+    if array.dtype.kind == "U":
+        array = plain_array(np.array(X, object), "X")
+    if array.ndim != 2:
+        raise InputError(f"X has shape {array.shape}, expected (rows, features)")
+    return array
 
 
 def named_matrix(X: Any) -> tuple[Matrix, tuple[str, ...] | None]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,29 @@ from numpy.typing import NDArray
 
 from bmrm.data.label_types import is_na
 from bmrm.data.layout import shown
+from bmrm.data.raw_columns import (
+    CATEGORY,
+    DATES,
+    NUMBER,
+    REFUSE,
+    REMEDY,
+    Codes,
+    Column,
+    RawTable,
+    level_of,
+    no_levels,
+    numbered,
+)
 from bmrm.problem import InputError
+
+NUMERIC = "int", "uint", "float", "bool", "double", "sparse[", "decimal"
+"""Prefixes of the names of numeric types of pandas, polars and Arrow, in lower case."""
+CATEGORICAL = "category", "categorical", "enum", "dictionary"
+"""Of types that are categories."""
+TIMES = "date", "time", "period", "duration", "interval"
+"""Of types of dates and durations."""
+KindOf = Callable[[str, int], "str | None"]
+"""The kind of a column, by its name and place; None where its type says it."""
 
 
 def is_frame(X: Any) -> bool:
@@ -92,3 +115,89 @@ def _numbers(column: NDArray[Any], place: str) -> NDArray[np.float64]:
             held = "text" if isinstance(value, str) else type(value).__name__
             raise InputError(f"{place} holds {held} (row {row}: {value!r:.40}), expected numbers") from None
     return numbers
+
+
+def has_numbers_only(X: Any) -> bool:
+    """Whether the types of all columns of a frame are those of numbers; so is one that tells no types."""
+    return all(str(kind).lower().startswith(NUMERIC) for kind in getattr(X, "dtypes", ()))
+
+
+def table_of(X: Any, kind_of: KindOf, missing: str, name: str = "X") -> RawTable:
+    """The columns of a data frame, or of an array (rows, columns) of numbers or objects.
+
+    Parameters
+    ----------
+    X : with one column or more.
+    kind_of : says what is wanted of a column; where it says nothing, text and categories are categories.
+    missing : "refuse", or what stands in place of missing values, which then are nan and -1 here.
+    name : of the argument, for messages.
+
+    Raises
+    ------
+    InputError
+        Naming the column, and the row where there is one: values that are missing, infinite, or neither numbers nor
+        text; text that is numbers or dates.
+    """
+    frame = is_frame(X)
+    named = names_of(X) if frame else None
+    names = numbered(X.shape[1]) if named is None else named
+    kinds, columns = [], []
+    for k, one in enumerate(names):
+        held = X[:, k] if not hasattr(X, "iloc") else X.iloc[:, k]
+        called = f"column {k if named is None else shown(one)}"
+        kind, column = _column(held, kind_of(one, k), f"{name}: {called}")
+        _check(column, missing == REFUSE, f"{name}: row", called)
+        kinds.append(kind)
+        columns.append(column)
+    return RawTable(tuple(names), tuple(kinds), tuple(columns), len(X), named is not None)
+
+
+def _column(held: Any, kind: str | None, place: str) -> tuple[str, Column]:
+    """The kind and the values of a column, of which `kind` is wanted."""
+    stated = str(held.dtype).lower()
+    if kind in (None, NUMBER) and stated.startswith(NUMERIC):
+        return NUMBER, _floats(held, place)
+    if stated.startswith(TIMES) and kind in (None, NUMBER):
+        raise InputError(f"{place} holds {stated}: {DATES}")
+    values = held.tolist() if isinstance(held, np.ndarray) else held.to_list()
+    text = next((row for row, value in enumerate(values) if isinstance(value, str)), None)
+    category = kind not in (None, NUMBER) or (kind is None and stated.startswith(CATEGORICAL))
+    if not category and (text is None or kind == NUMBER):
+        return NUMBER, _numbers(np.asarray(held), place)
+    codes = Codes.of((None if value is None or is_na(value) else level_of(value) for value in values), len(values))
+    if category:
+        return kind or CATEGORY, codes
+    other = next((row for row, value in enumerate(values) if _is_no_text(value)), None)
+    if other is not None:
+        raise InputError(
+            f"{place} holds text (row {text}: {values[text]!r:.40}) and others (row {other}: {values[other]!r:.40}), "  # type: ignore[index]
+            "expected one of them; categorical takes all for categories"
+        )
+    if (found := no_levels(codes.levels)) is not None:
+        told = DATES if found[1] == "dates" else "expected numbers; convert them, or name the column in categorical"
+        raise InputError(f"{place} holds text (row {codes.first_of(found[0])}: {found[0]!r:.40}), {told}")
+    return CATEGORY, codes
+
+
+def _is_no_text(value: Any) -> bool:
+    return not isinstance(value, str) and level_of(None if is_na(value) else value) is not None
+
+
+def _floats(held: Any, place: str) -> NDArray[Any]:
+    array = np.asarray(held)
+    if array.dtype.kind in "fiub":
+        return array if array.dtype == np.float32 else array.astype(np.float64)
+    return _numbers(array, place)
+
+
+def _check(column: Column, complete: bool, row: str, name: str) -> None:
+    """Raise InputError for a number that is infinite and, where all must be there, a value that is missing."""
+    if isinstance(column, Codes):
+        wrong, said = column.codes < 0, f"missing, expected a level; {REMEDY}"
+        wrong = wrong if complete else np.zeros(0, bool)
+    else:
+        wrong = ~np.isfinite(column) if complete else np.isinf(column)
+        first = column[np.argmax(wrong)] if wrong.any() else 0.0
+        said = f"{first}, expected a finite number{f'; {REMEDY}' if np.isnan(first) else ''}"
+    if wrong.any():
+        raise InputError(f"{row} {int(np.argmax(wrong))}, {name} is {said}")

@@ -34,6 +34,8 @@ class Layout:
     places : the positions of these columns, from 0.
     one_based : for numbered features: whether they count from 1.
     text : for features that are text: the `TextReader`.
+    encoding : for columns that are not the features themselves: the `Encoding` that makes these, and has their names.
+    unknown : what the rows have that the encoding does not know.
     ignored : the names of columns that were left out.
     notes : what was decided in reading them, for the user; no property of the format.
     stated : whether the number of columns was given, not found.
@@ -46,9 +48,24 @@ class Layout:
     places: tuple[int, ...] | None = None
     one_based: bool | None = None
     text: Any = None
+    encoding: Any = None
+    unknown: tuple[Any, ...] = ()
     ignored: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     stated: bool = False
+
+    @property
+    def columns(self) -> tuple[str, ...] | None:
+        """The names of the columns of files, labels apart; None where they have none."""
+        if self.encoding is None:
+            return self.names
+        names: tuple[str, ...] = self.encoding.sources
+        return names if self.encoding.headed else None
+
+    @property
+    def width(self) -> int | None:
+        """The number of columns of files, labels apart; None where it is unknown."""
+        return self.features if self.encoding is None else len(self.encoding.sources)
 
     def described(self) -> dict[str, Any] | None:
         """Format and place of the labels as JSON, as ranks exchange them and a model file keeps them."""
@@ -116,6 +133,17 @@ def aligned(X: Matrix, names: Sequence[str] | None, wanted: Sequence[str] | None
     """
     if names is None or wanted is None or tuple(names) == tuple(wanted):
         return X
+    return columns_of(X, np.array(order_of(names, wanted, origin), np.intp))
+
+
+def order_of(names: Sequence[str], wanted: Sequence[str], origin: str) -> list[int]:
+    """The position of each wanted name.
+
+    Raises
+    ------
+    InputError
+        If names are missing or unknown (some are listed), or are not distinct.
+    """
     place = {name: k for k, name in enumerate(names)}
     expected = dict.fromkeys(wanted)
     missing = [name for name in expected if name not in place]
@@ -132,7 +160,7 @@ def aligned(X: Matrix, names: Sequence[str] | None, wanted: Sequence[str] | None
         counts = Counter(names) | Counter(wanted)
         twice = next(name for name, count in counts.items() if count > 1)
         raise InputError(f"{origin}: several columns are named {shown(twice)}, so names do not tell their order")
-    return columns_of(X, np.array([place[name] for name in wanted], np.intp))
+    return [place[name] for name in wanted]
 
 
 def columns_of(X: Matrix, order: NDArray[np.intp]) -> Matrix:

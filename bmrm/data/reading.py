@@ -41,7 +41,8 @@ import numpy as np
 from bmrm.data.dataset import Dataset
 from bmrm.data.files import divisible, is_number, open_text
 from bmrm.data.layout import Alike
-from bmrm.data.readers._core.formats import ByBytes, Format, by_suffix, formats, recognised
+from bmrm.data.raw_columns import Coding
+from bmrm.data.readers._core.formats import ByBytes, Format, Tabular, by_suffix, formats, recognised
 from bmrm.data.readers._core.raw import Raw, from_one, join, nothing
 from bmrm.data.readers._core.shares import file_share
 from bmrm.problem import InputError, Vector, shown
@@ -63,6 +64,7 @@ def scan(
     part: int = 0,
     parts: int = 1,
     alike: Alike | None = None,
+    coding: Coding | None = None,
 ) -> Raw:
     """The share of the rows of a source, before the parts have agreed; see the head of this file.
 
@@ -75,12 +77,15 @@ def scan(
     part, parts : the number of this share, from 0, and of all shares.
     alike : read as other files were read, the test data as the training data: in their format, unless the name or
         `format` says otherwise, labels in the columns of the same names, features in the order of their names.
+    coding : what is wanted of columns that hold text or lack values, in training files. Default: text is categories,
+        or what `alike` says.
 
     Raises
     ------
     InputError
         Naming the file, and the line where there is one.
     """
+    coding = Coding() if coding is None and alike is None else coding
     sources = [source] if isinstance(source, (str, PathLike)) else list(source)
     names = [fspath(one) for one in sources]
     if not names:
@@ -92,14 +97,15 @@ def scan(
         if len(names) > 1:
             raise InputError(f"{names[0]}: cannot be one of a list")
         made = _without(Raw(_maker(prefix)(rest), origin), format, alike)
+        _refuse_coding(coding, origin, "bundled or generated rows")
         return _in_order(made.share(part, parts), alike)
     if any(_RANK.search(name) for name in names):
         files = [path for name in names for path in _files(_RANK.sub(lambda match: _padded(part, match), name))]
-        return _scan_files(files, format, origin, alike)
+        return _scan_files(files, format, origin, alike, coding)
     files = [path for name in names for path in _files(name)]
     if len(files) == 1:
-        return _scan_file(files[0], format, part, parts, alike)
-    return _scan_files(files, format, origin, alike, part, parts)
+        return _scan_file(files[0], format, part, parts, alike, coding)
+    return _scan_files(files, format, origin, alike, coding, part, parts)
 
 
 def is_made(source: str) -> bool:
@@ -113,9 +119,10 @@ def read(
     format: str | Mapping[str, Any] | Format = "auto",
     features: int | None = None,
     one_based: bool | None = None,
+    coding: Coding | None = None,
 ) -> Dataset:
     """All rows of a source. `features` and `one_based` are those of `Raw.dataset`, the rest that of `scan`."""
-    return scan(source, format=format).dataset(features=features, one_based=one_based)
+    return scan(source, format=format, coding=coding).dataset(features=features, one_based=one_based)
 
 
 def _scan_files(
@@ -123,6 +130,7 @@ def _scan_files(
     format: str | Mapping[str, Any] | Format,
     origin: str,
     alike: Alike | None,
+    coding: Coding | None,
     part: int = 0,
     parts: int = 1,
 ) -> Raw:
@@ -134,7 +142,7 @@ def _scan_files(
 
     raws: list[Raw] = []
     for path, span in file_share(files, part, parts, by_bytes):
-        raws.append(_scan_file(path, format, 0, 1, alike, span))
+        raws.append(_scan_file(path, format, 0, 1, alike, coding, span))
         layout = raws[0].layout
         if alike is None and layout is not None:
             alike = Alike(layout)
@@ -147,12 +155,16 @@ def _scan_file(
     part: int,
     parts: int,
     alike: Alike | None = None,
+    coding: Coding | None = None,
     span: tuple[int, int] | None = None,
 ) -> Raw:
     """A share of the rows of a file, or those that begin in a span of its bytes."""
     chosen = _chosen(path, format, alike)
     if alike is not None:
         alike = replace(alike, layout=alike.layout.of_format(getattr(chosen, "name", "")))
+    if isinstance(chosen, Tabular) and span is None:
+        return _in_order(chosen.scan_columns(path, part, parts, alike, coding), alike)
+    _refuse_coding(coding, str(path), f"{getattr(chosen, 'name', type(chosen).__name__)} files")
     if span is None:
         raw = chosen.scan(path, part, parts, alike)
     elif isinstance(chosen, ByBytes):
@@ -172,7 +184,13 @@ def _chosen(path: Path, format: str | Mapping[str, Any] | Format, alike: Alike |
 
 
 def _in_order(raw: Raw, alike: Alike | None) -> Raw:
-    return raw if alike is None else raw.aligned(alike.layout.names)
+    return raw if alike is None else raw.like(alike.layout)
+
+
+def _refuse_coding(coding: Coding | None, origin: str, what: str) -> None:
+    if coding is not None and coding.stated:
+        have = ", ".join(entry.name for entry in formats.all() if issubclass(entry.cls, Tabular))
+        raise InputError(f"{origin}: data.{coding.stated[0]} is for {have}, not for {what}")
 
 
 def format_for(path: Path, format: str | Mapping[str, Any] | Format) -> Format:

@@ -10,7 +10,7 @@ import textwrap
 import time
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from types import NoneType
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 
@@ -19,13 +19,8 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags, check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
 
-from bmrm.data.dataset import Dataset, check_weights, named_matrix, plain_array, plain_labels, refuse_weightless
-from bmrm.data.frames import is_frame, refuse_hidden, values_of, without_fill
-from bmrm.data.index_arrays import check_sparse
-from bmrm.data.label_types import is_na, stored
-from bmrm.data.layout import Layout
+from bmrm.data.dataset import Dataset, check_weights
 from bmrm.losses import LOSSES
 from bmrm.problem import (
     BmrmError,
@@ -77,9 +72,6 @@ SOLVER_OPTIONS: Mapping[str, str] = {
     "random_state": "seed",
 }
 """Parameters that are options of the solver, and their names there."""
-NUMERIC = "int", "uint", "float", "bool", "double", "sparse[", "decimal"
-"""Prefixes of the names of numeric types of pandas, polars and Arrow, in lower case."""
-DTYPES = np.float64, np.float32
 LARGEST_SEED = 2**31 - 1
 REMEDIES: Mapping[Status, str] = {
     Status.ITERATION_LIMIT: "raise max_iter, scale the features, or accept this gap",
@@ -106,6 +98,14 @@ PARAMETERS = {
     "threads": "threads of `fit`, at most; None for the usable cores. Default None.",
     "random_state": "for a solver that is named and draws random numbers (`pegasos`, `dual_coordinate`, ...); None is "
     "a fixed seed, as is that of `auto`. Default None.",
+    "categorical": "columns of numbers that are categories all the same, by name, or number from 0; those of text and "
+    "of categories are in any case: each level is a feature, such as `town=Oslo`. Default None.",
+    "text": "columns whose words are features, a dict of names and `hashed` (scikit-learn's `HashingVectorizer`) or "
+    "`counted` (`CountVectorizer`). Default None.",
+    "missing": "`refuse`, or what stands in place of a missing number: the `mean` of the column, that and a feature "
+    "which is 1 there (`indicator`), or `zero`. A missing category is a level, or all zero. Default `refuse`.",
+    "drop_first": "whether the first level of each category has no feature. Default False.",
+    "rare": "levels with fewer rows are one, `town=(rare)`; None for none. Default None.",
     "verbose": "1 prints a line a second, 2 one each iteration. Default 0.",
 }
 """Descriptions of the parameters that estimators share."""
@@ -115,8 +115,10 @@ ATTRIBUTES = {
     "n_iter_": "iterations of the solver.",
     "dual_gap_": "objective minus lower bound, inf where there is no bound.",
     "lower_bound_": "of the minimum of the objective.",
-    "n_features_in_": "number of features.",
-    "feature_names_in_": "(features,) their names; there only where `X` was a data frame with names.",
+    "encoding_": "how columns of categories and text, or with missing values, became features, whose names are "
+    "`encoding_.names`; None where the columns are the features.",
+    "n_features_in_": "number of columns.",
+    "feature_names_in_": "(columns,) their names; there only where `X` was a data frame with names.",
 }
 ROWS = {
     "X": "(rows, features) array, sparse matrix or data frame of finite numbers; float32 stays float32.",
@@ -343,49 +345,6 @@ class LinearEstimator(BaseEstimator):
         elif found:
             warnings.warn(f"{self._title}: {found}", UserWarning, stacklevel=4)
 
-    def _training_rows(self, X: Any, *y: Any, **checks: Any) -> Any:
-        """What scikit-learn's `validate_data` gives: a float32 or float64 array or CSR matrix, and y where it is asked.
-
-        The attributes about features are set.
-        """
-        self._check_ranges()
-        for target in y:
-            check_sparse(target, "y")
-        targets = [plain_labels(target) for target in y]
-        if checks.get("y_numeric") and getattr(targets[0], "dtype", np.dtype(float)).kind in "USmM":
-            raise InputError(f"{self._title}: y holds {targets[0].dtype}, expected numbers")
-        return self._validated(X, *targets, **checks)
-
-    def _validated(self, X: Any, *y: Any, **checks: Any) -> Any:
-        """As `_training_rows`; InputError for features that scikit-learn would misread."""
-        X = _readable(X)
-        try:
-            return validate_data(self, X, *y, accept_sparse="csr", dtype=DTYPES, **checks)
-        except (TypeError, ValueError) as error:
-            if is_frame(X) or (isinstance(error, TypeError) and any(map(is_na, np.ravel(np.asarray(X, object))))):
-                named_matrix(X)  # says which row and column
-            raise
-
-    def _dataset(
-        self, X: Any, y: Any = None, weights: Any = None, groups: Any = None, classes: NDArray[Any] | None = None
-    ) -> Dataset:
-        """Validated rows, with the names of the features; `classes` that count though their rows may weigh 0."""
-        data = Dataset.from_arrays(X, y, weights, groups)
-        refuse_weightless(data.targets.weights)
-        names = getattr(self, "feature_names_in_", None)
-        layout = None if names is None else Layout(features=data.features, names=tuple(map(str, names)))
-        targets = data.targets
-        if classes is not None:
-            targets = replace(targets, classes=tuple(stored(classes)[0].tolist()))
-        return Dataset(data.X, targets, layout, data.labelled)
-
-    def _scores(self, X: Any) -> NDArray[np.float64]:
-        """Scores of the model, (rows,) or (rows, scores)."""
-        check_is_fitted(self)
-        rows = self._validated(X, reset=False)
-        scores: NDArray[np.float64] = self.model_.decision_function(rows)
-        return scores
-
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
@@ -423,26 +382,6 @@ def has_probabilities(self: Any) -> bool:
 
         raise AttributeError(f"loss {without_probabilities(loss)}")
     return True
-
-
-def _readable(X: Any) -> Any:
-    """Features that scikit-learn can convert; InputError for those that it would misread."""
-    check_sparse(X)
-    refuse_hidden(X, "X")
-    if is_frame(X):
-        names = list(X.columns)
-        if len(set(names)) < len(names):
-            twice = next(name for k, name in enumerate(names) if name in names[:k])
-            raise InputError(f"X: several columns are named {shown(twice)}, expected distinct names")
-        if hasattr(getattr(X, "sparse", None), "to_coo") and names:
-            return without_fill(X)
-        if not all(str(kind).lower().startswith(NUMERIC) for kind in X.dtypes):
-            values_of(X)  # says what is wrong
-    elif isinstance(X, (np.ndarray, list, tuple)):
-        array = X if isinstance(X, np.ndarray) else plain_array(X, "X")
-        if array.dtype.kind in "USmM" or (array.dtype.kind == "O" and any(isinstance(v, str) for v in array.flat)):
-            raise InputError(f"X holds {array.dtype if array.dtype.kind in 'mM' else 'text'}, expected numbers")
-    return X
 
 
 def _printed(verbose: int) -> Callable[[Iteration], None] | None:

@@ -19,7 +19,8 @@ from bmrm.data.dataset import check_weights, near_one, plain_labels
 from bmrm.data.frames import categories_of
 from bmrm.data.label_types import stored
 from bmrm.data.labels import LabelSets, in_form
-from bmrm.estimators.base import LinearEstimator, estimator, has_probabilities, places_in, present
+from bmrm.estimators.base import estimator, has_probabilities, places_in, present
+from bmrm.estimators.rows import RowEstimator
 from bmrm.losses import LOSSES
 from bmrm.problem import InputError, Loss, LossFacts, facts_of, provides, shown
 from bmrm.problem.loss import HasClassScores, HasProbabilities
@@ -29,7 +30,7 @@ FEW = 20
 
 
 @estimator
-class Classifier(ClassifierMixin, LinearEstimator):
+class Classifier(ClassifierMixin, RowEstimator):
     """Linear classification, two classes or more, by any convex loss.
 
     Minimises Omega(w) + R(w), R the mean loss by weight, with a lower bound of the minimum.
@@ -156,7 +157,7 @@ class Classifier(ClassifierMixin, LinearEstimator):
 
 
 @estimator
-class MultilabelClassifier(ClassifierMixin, LinearEstimator):
+class MultilabelClassifier(ClassifierMixin, RowEstimator):
     """Linear multi-label classification: a row's labels are to outscore the others; a threshold says how many it has.
 
     Parameters
@@ -246,7 +247,7 @@ class MultilabelClassifier(ClassifierMixin, LinearEstimator):
 
 
 @estimator
-class OrdinalClassifier(ClassifierMixin, LinearEstimator):
+class OrdinalClassifier(ClassifierMixin, RowEstimator):
     """Ordinal regression: one direction, and cut points between neighbouring grades.
 
     The cut points are not regularized, so there is no intercept.

@@ -13,12 +13,13 @@ from sklearn.utils import Tags
 
 from bmrm.data.dataset import plain_labels
 from bmrm.data.frames import categories_of
-from bmrm.estimators.base import LinearEstimator, estimator, places_in
+from bmrm.estimators.base import estimator, places_in
+from bmrm.estimators.rows import RowEstimator
 from bmrm.problem import InputError, Loss, LossFacts, facts_of
 
 
 @estimator
-class Regressor(RegressorMixin, LinearEstimator):
+class Regressor(RegressorMixin, RowEstimator):
     """Linear regression by any convex loss: least squares, quantiles, Huber's, Poisson and others.
 
     Parameters
@@ -80,7 +81,7 @@ class Regressor(RegressorMixin, LinearEstimator):
 
 
 @estimator
-class Ranker(LinearEstimator):
+class Ranker(RowEstimator):
     """Linear ranking: rows of a higher grade are to score higher than others of their query.
 
     `groups` says the query of each row; it is needed for `fit` and `score`, not for `predict`. There is no intercept:
@@ -179,7 +180,7 @@ def _numbers(y: Any) -> Any:
 
 
 @estimator
-class NoveltyDetector(OutlierMixin, LinearEstimator):
+class NoveltyDetector(OutlierMixin, RowEstimator):
     """One-class support vector machine, linear: normal rows score at least rho, novel ones less.
 
     The origin must be separable from the rows (features >= 0, rows of norm 1), which every linear one needs: else all

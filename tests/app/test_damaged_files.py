@@ -9,6 +9,7 @@ from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 
@@ -47,6 +48,9 @@ def originals(tmp_path_factory):
     frame = type("Frame", (), {"columns": ["a", "b", "c"], "to_numpy": lambda self: X})()
     model = bmrm.fit(frame, y, regularizer=bmrm.L2(0.1), bias="regularized")
     model.save(folder / "model.npz")
+    towns = np.where(X[:, 1] > 0, "Oslo", "Bergen")
+    columns = bmrm.fit(pd.DataFrame({"a": X[:, 0], "town": towns}), y, missing="mean", rare=2, lam=0.1)
+    columns.save(folder / "columns-model.npz")
     start = Start(model.solution.w, 0.1, model.solution.history, {"rows_alpha": np.ones(20)})
     with open(folder / "checkpoint.npz", "wb") as stream:
         Checkpoint(start, {"data": {"rows": 20, "order": "x"}}, 0).write(stream, model)
@@ -70,6 +74,7 @@ NAMES = [
     "a.conll",
     "model.npz",
     "text-model.npz",
+    "columns-model.npz",
     "checkpoint.npz",
 ]
 
@@ -91,6 +96,9 @@ def test_damaged_bytes_are_read_or_refused(originals, tmp_path, name):
                 model = bmrm.load_model(path)
                 if name == "model.npz":
                     model.decision_function(X)
+                if name == "columns-model.npz":
+                    warnings.simplefilter("ignore", UserWarning)  # of levels that are unknown by then
+                    model.decision_function(pd.DataFrame({"a": X[:, 0], "town": "Oslo"}))
             else:
                 read(path, format="conll" if name == "a.conll" else "auto")
 

@@ -121,7 +121,7 @@ def test_names_that_are_not_different_tell_no_order(rows):
 @pytest.mark.parametrize(
     ("column", "said"),
     [
-        (["Bonn"] * 120, r"X: column 'city' holds text \(row 0: 'Bonn'\), expected numbers"),
+        (["1.5"] * 120, r"X: column 'city' holds text \(row 0: '1.5'\), expected numbers"),
         ([None] + [1.0] * 119, "X: row 0, column 'city' is nan"),
         (pd.array([1, None] + [2] * 118, dtype="Int64"), "X: row 1, column 'city' is nan"),
         (pd.date_range("2020-01-01", periods=120), "X: column 'city' holds"),

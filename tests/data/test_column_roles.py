@@ -152,7 +152,7 @@ def test_types_of_arrow(tmp_path):
 @pytest.mark.parametrize(
     ("column", "words"),
     [
-        (["a", "b"], "column 'x' holds string, expected numbers"),
+        (["1", "2"], "column 'x', row 0: text ('1'), expected numbers; convert them, or name the column in"),
         ([1.0, None], "column 'x', row 1: the value is missing"),
         ([1.0, float("nan")], "column 'x', row 1: nan, expected a finite number"),
         ([[1.0], [2.0]], "column 'x' holds list<"),

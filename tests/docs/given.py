@@ -62,6 +62,12 @@ def _table(delimiter: str, label: str) -> Callable[[Path], None]:
     return write
 
 
+def _census(path: Path) -> None:
+    towns, notes = ("Oslo", "Bergen", ""), ("quiet street", "by the sea")
+    rows = [f"{20 + 3 * k % 50},{towns[k % 3]},{k % 4},{notes[k % 2]},{'high' if k % 5 else 'low'}" for k in range(60)]
+    path.write_text("age,town,zone,note,pay\n" + "".join(f"{row}\n" for row in rows))
+
+
 def _copy(path: Path) -> None:
     shutil.copytree(ROOT / path.name, path, ignore=shutil.ignore_patterns("__pycache__"))
 
@@ -72,6 +78,7 @@ FILES: dict[str, Callable[[Path], object]] = {
     "new.svm": _rows(400, 420),
     "logs.gz": _packed,
     "data.csv": _table(",", "outcome"),
+    "census.csv": _census,
     "train.tsv": _table("\t", "outcome"),
     "train.txt": lambda path: path.write_text(5 * SENTENCES),
     "test.txt": lambda path: path.write_text(SENTENCES),

@@ -25,6 +25,7 @@ from bmrm.app.measure import check_metrics
 from bmrm.checks.plug_in import kind_of
 from bmrm.data.class_weights import BALANCED, pairs_of
 from bmrm.data.files import about
+from bmrm.data.raw_columns import FORMS as TEXT_FORMS
 from bmrm.data.readers._core.formats import formats
 from bmrm.losses import LOSSES
 from bmrm.problem import BmrmError, InputError, shown
@@ -58,6 +59,14 @@ def _columns(value: Any) -> Any:
     return tuple(value)
 
 
+def _forms(value: Any) -> Any:
+    if not isinstance(value, dict) or not all(
+        type(key) in (int, str) and form in TEXT_FORMS for key, form in value.items()
+    ):
+        raise ValueError("columns with `hashed` or `counted`, such as {comment: hashed}")
+    return value
+
+
 def _names(value: Any) -> Any:
     if not isinstance(value, (list, tuple)) or not all(isinstance(name, str) for name in value):
         raise ValueError("a list of measures, such as [auc, log_loss], or null")
@@ -89,6 +98,7 @@ Count = Annotated[int, BeforeValidator(_no_bool), Field(ge=-(2**63), lt=2**63)]
 Number = Annotated[float, BeforeValidator(_no_bool)]
 Files = Annotated[tuple[str, ...], BeforeValidator(_file_list)]
 Columns = Annotated[tuple[str | int, ...], BeforeValidator(_columns)]
+Forms = Annotated[dict[str | int, Literal["hashed", "counted"]], BeforeValidator(_forms)]
 Label = Annotated[Any, BeforeValidator(_label)]
 Calibration = Annotated[
     dict[str, Any] | None,
@@ -149,6 +159,25 @@ class DataSection(BaseModel):
         None,
         description="columns that are left out, by name or number from 0; null = none but the index of a data frame, "
         "which `[]` keeps",
+    )
+    categorical: Columns | None = Field(
+        None,
+        description="columns of numbers that are categories all the same, by name or number from 0; those of text are "
+        "in any case: each level is a feature, such as `town=Oslo`; null = none",
+    )
+    text: Forms | None = Field(
+        None,
+        description="columns whose words are features, `{column: hashed}` (as scikit-learn's `HashingVectorizer`) or "
+        "`counted` (`CountVectorizer`); null = none",
+    )
+    missing: Literal["refuse", "mean", "indicator", "zero"] = Field(
+        "refuse",
+        description="what stands in place of a missing number: `mean`, that with a feature which is 1 there "
+        "(`indicator`), or `zero`; a missing category is a level, `town=missing`, or has only zeros",
+    )
+    drop_first: bool = Field(False, description="whether the first level of each category has no feature")
+    rare: Annotated[Count, Field(ge=1)] | None = Field(
+        None, description="levels with fewer rows are one, `town=(rare)`; null = none"
     )
     dimension: Annotated[Count, Field(ge=1, le=2**31)] | None = Field(
         None, description="number of features; null = the largest index on any rank"

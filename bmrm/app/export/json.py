@@ -35,6 +35,7 @@ class Json:
             "labels": _labels(model.labels),
             "label_type": model.labels.dtype.name if model.labels.size else None,
             "features": None if model.names is None else list(model.names),
+            "columns": None if model.columns is None else list(model.columns),
             "first_feature": model.first,
             "unit_norm": model.unit_norm,
             "intercept": model.intercept.tolist(),

@@ -12,10 +12,12 @@ import numpy as np
 
 from bmrm.data.class_weights import ClassWeight, checked, factors, of_stored
 from bmrm.data.dataset import Dataset, near_one
+from bmrm.data.encoding import Encoding, Unknown, merged, notes_of, unknown_in_words
 from bmrm.data.files import about
 from bmrm.data.label_types import shown_label, stored
 from bmrm.data.layout import Alike, Layout
 from bmrm.data.matrix import features_of
+from bmrm.data.raw_columns import Coding
 from bmrm.data.readers._core.raw import Raw, nothing
 from bmrm.data.reading import from_one, is_made, read_weights, scan, with_columns
 from bmrm.data.text_reader import TextReader
@@ -55,13 +57,15 @@ def load(section: Mapping[str, Any], seed: int, group: Group) -> Loaded:
     format = section["format"]
     with together(group):
         format = with_columns(format, section["header"], section["ignore"])
+        coding = coding_of(section)
     if group.size > 1 and not all(map(is_made, section["train"])):
         group.first_per_node(lambda: compile_reader(section["format"]))
 
     def scanned(part: str, alike: Alike | None = None) -> Raw:
         sources = [seeded(source, seed) for source in section[part]]
         source = sources[0] if len(sources) == 1 else sources
-        return scan(source, format=format, part=group.rank, parts=group.size, alike=alike)
+        wanted = coding if part == "train" else None
+        return scan(source, format=format, part=group.rank, parts=group.size, alike=alike, coding=wanted)
 
     raws: dict[str, Raw] = {}
     failed: InputError | None = None
@@ -77,6 +81,10 @@ def load(section: Mapping[str, Any], seed: int, group: Group) -> Loaded:
         if failed is not None or (found is not None and found.labels != layout.labels):
             raws["train"] = scanned("train", Alike(layout))  # with the labels where another rank's files have them
         raws["train"] = raws["train"].aligned(layout.names)
+    layout, columns = agreed_encoding(raws["train"], layout, coding, group)
+    with together(group):
+        if layout.encoding is not None:
+            raws["train"] = raws["train"].encoded(layout.encoding)
         for part in PARTS[1:]:
             if section[part] is not None:
                 with about(f"data.{part}"):
@@ -103,7 +111,7 @@ def load(section: Mapping[str, Any], seed: int, group: Group) -> Loaded:
     stated = section["dimension"] is not None
     layout = replace(layout, features=train.features, one_based=one_based, text=reader, stated=stated)
     parts["train"] = replace(train, layout=layout)
-    return Loaded(parts, int(sizes[0]), int(sizes[1]), _notes(raws, group))
+    return Loaded(parts, int(sizes[0]), int(sizes[1]), (*_notes(raws, group), *columns, *_unknown(raws, group)))
 
 
 def _notes(raws: Mapping[str, Raw], group: Group) -> tuple[str, ...]:
@@ -114,6 +122,50 @@ def _notes(raws: Mapping[str, Raw], group: Group) -> tuple[str, ...]:
     for part, note in sorted(told, key=lambda one: PARTS.index(one[0])):
         seen.setdefault(note, part)
     return tuple(f"data.{part}: {note}" for note, part in seen.items())
+
+
+def _unknown(raws: Mapping[str, Raw], group: Group) -> tuple[str, ...]:
+    """Collective: what the other parts have that the training data had not, in all ranks."""
+    mine = [
+        [part, one.column, one.rows, one.level]
+        for part, raw in raws.items()
+        if raw.layout
+        for one in raw.layout.unknown
+    ]
+    told = [one for said in group.gather(mine) or [] for one in said]
+    found = ((part, [Unknown(*one) for of, *one in told if of == part]) for part in PARTS)
+    return tuple(f"data.{part}: {unknown_in_words(some)}" for part, some in found if some)
+
+
+def coding_of(section: Mapping[str, Any]) -> Coding:
+    """What the section `data` wants of columns."""
+    return Coding.checked(**{name: section[name] for name in ("categorical", "text", "missing", "drop_first", "rare")})
+
+
+def agreed_encoding(raw: Raw, layout: Layout, coding: Coding, group: Group) -> tuple[Layout, tuple[str, ...]]:
+    """Collective: the layout with an encoding of the columns by what all ranks have, and what to say of it.
+
+    The layout stays as it is where the columns of all ranks are numbers that are features themselves.
+    """
+    if not group.max(np.array([float(raw.table is not None)]))[0]:
+        return layout, ()
+    mine: Any = None
+    with together(group):
+        if raw.data.rows:
+            mine = [raw.columns().names, raw.columns().headed, raw.summaries(), raw.origin]
+    told = [one for one in group.gather(mine) or [] if one is not None]
+    agreed: Any = None
+    with together(group):
+        if group.rank == 0:
+            names, headed, _, origin = told[0]
+            if any(len(one[0]) != len(names) for one in told):
+                raise InputError(f"{origin}: {len(names)} columns, the files of other ranks have another number")
+            agreed = [names, headed, merged([one[2] for one in told], names, "data.train")]
+    names, headed, found = group.broadcast(agreed)
+    with together(group):
+        encoding = Encoding.fitted(found, names, headed, coding, "data.train")
+        layout = replace(layout, encoding=encoding, names=encoding.names, features=encoding.width)
+    return layout, tuple(f"data.train: {note}" for note in notes_of(found, names))
 
 
 def agreed_layout(raw: Raw, group: Group) -> Layout:

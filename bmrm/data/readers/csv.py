@@ -1,4 +1,4 @@
-"""Comma-separated numbers, one row per line; some columns may hold the labels."""
+"""Comma-separated columns of numbers and text, one row per line; some columns may hold the labels."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ from bmrm.data.dataset import Dataset, check_groups, check_weights
 from bmrm.data.files import HEAD, about, is_number, open_text
 from bmrm.data.label_types import stored
 from bmrm.data.layout import Alike
-from bmrm.data.readers._core.columns import MISSING, Table, Wanted
+from bmrm.data.raw_columns import CATEGORY, DATES, NUMBER, REMEDY, Codes, Coding, Column, RawTable, no_levels
+from bmrm.data.readers._core.columns import MISSING, Table, Wanted, must_be_encoded
 from bmrm.data.readers._core.csv_head import DELIMITERS, LINES, Head, head_of, likely_delimiter
 from bmrm.data.readers._core.formats import Divisible, formats
 from bmrm.data.readers._core.raw import Raw
@@ -34,7 +35,7 @@ _COUNTED = 10
 @formats.register("csv")
 @dataclass(frozen=True)
 class Csv(Wanted, Divisible):
-    """Numbers between commas, semicolons, tabs or bars; labels may be text."""
+    """Numbers and text between commas, semicolons, tabs or bars."""
 
     header: bool | None = parameter(
         None,
@@ -94,17 +95,48 @@ class Csv(Wanted, Divisible):
 
     def scan(self, path: Path, part: int = 0, parts: int = 1, alike: Alike | None = None) -> Raw:
         """The share of the rows; every part reads the whole file, because a quoted field may hold a newline."""
+        return self.scan_columns(path, part, parts, alike, Coding() if alike is None else None)
+
+    def scan_columns(
+        self, path: Path, part: int, parts: int, alike: Alike | None = None, coding: Coding | None = None
+    ) -> Raw:
+        """As of `Tabular`."""
         with open_text(path) as text:
-            table = _Rows(path, self, text, alike)
-        return Raw(table.dataset(), str(path)).share(part, parts)
+            rows = _Rows(path, self, text, alike, coding)
+        return Raw(rows.dataset(), str(path), table=rows.table, coding=coding).share(part, parts)
+
+
+class _Numbers:
+    """Numbers of consecutive rows, of the columns that hold numbers in all of them."""
+
+    def __init__(self, columns: Sequence[int], first: int) -> None:
+        self.columns, self.first = list(columns), first
+        self.values = array("d")
+
+    def column(self, column: int, rows: int) -> NDArray[np.float64]:
+        """The numbers of a column, up to a row; nan for one that has none here."""
+        count = rows - self.first
+        if column not in self.columns:
+            return np.full(count, np.nan)
+        return np.frombuffer(self.values).reshape(count, len(self.columns))[:, self.columns.index(column)]
+
+
+class _Texts:
+    """The number of each row's text among the different ones of a column."""
+
+    def __init__(self, missing: int) -> None:
+        self.levels: dict[str, int] = {}
+        self.codes = array("i", [-1] * missing)
+
+    def column(self) -> Codes:
+        return Codes(tuple(self.levels), np.frombuffer(self.codes, np.int32).copy())
 
 
 class _Rows:
-    """The fields of a file: numbers by row, labels separately."""
+    """The fields of a file: numbers by row, labels separately; text by the number of its level."""
 
-    def __init__(self, path: Path, options: Csv, text: Any, alike: Alike | None = None) -> None:
+    def __init__(self, path: Path, options: Csv, text: Any, alike: Alike | None, coding: Coding | None) -> None:
         self.path, self.options = path, options
-        self.numbers = array("d")
         self.labels: list[list[str]] = []
         self.lines = array("q")
         sample = list(islice(text, LINES))
@@ -119,7 +151,12 @@ class _Rows:
         self.width = len(self.names)
         if self.width == 1 and options.stated:
             self._refuse_one_column(first)
-        self.roles = Table(path, self.names, headed, self.head.index).roles(options, alike)
+        columns = Table(path, self.names, headed, self.head.index)
+        self.roles = columns.roles(options, alike)
+        self.complete, self.kinds = columns.kinds(self.roles, coding, alike)
+        self.encoded = must_be_encoded(coding, alike)
+        self.texts = {column: _Texts(0) for column, kind in self.kinds.items() if kind not in (None, NUMBER)}
+        self.numbers = [_Numbers([k for k in self.roles.features if k not in self.texts], 0)]
         self.extra: dict[int, list[str]] = {
             column: [] for column in (self.roles.weight, self.roles.group) if column is not None
         }
@@ -128,23 +165,68 @@ class _Rows:
             self._add(line, fields)
         self.rows = len(self.lines)
 
+        self._refuse_no_levels()
+        self.table = self._table() if self.texts or self.encoded else None
+
     def dataset(self) -> Dataset:
-        """All rows."""
-        features = self.roles.features
-        X = np.frombuffer(self.numbers).reshape(self.rows, len(features))
-        finite = np.isfinite(X)
-        if not finite.all():
-            row, column = np.argwhere(~finite)[0]
-            self._refuse(self.lines[int(row)], features[int(column)], str(X[row, column]))
+        """All rows; without features where these are still to be made of the columns of `table`."""
+        X = np.empty((self.rows, 0))
+        if self.table is None:
+            X = np.frombuffer(self.numbers[0].values).reshape(self.rows, len(self.roles.features))
+            self._check(X, self.roles.features)
         y, dtype = self._targets()
         layout = self.roles.layout(formats.describe(self.options), self.names if self.head.names is not None else None)
-        layout = replace(layout, notes=(*self.head.notes, *layout.notes, *self._counting(X)))
+        layout = replace(layout, notes=(*self.head.notes, *layout.notes, *self._counting()))
         return Dataset(X.copy(), Targets(y, self._weights(), self._groups(), dtype), layout, bool(self.roles.label))
 
-    def _counting(self, X: NDArray[np.float64]) -> Iterator[str]:
+    def _check(self, X: NDArray[np.float64], columns: Sequence[int]) -> None:
+        """Raise InputError for a number that is not finite; where values may be missing, only for an infinite one."""
+        finite = np.isfinite(X) if self.complete else ~np.isinf(X)
+        if not finite.all():
+            row, column = np.argwhere(~finite)[0]
+            self._refuse(self.lines[int(row)], columns[int(column)], str(X[row, column]))
+
+    def _table(self) -> RawTable:
+        """The columns of the features."""
+        kinds, columns = [], list[Column]()
+        for k in self.roles.features:
+            if k in self.texts:
+                kinds.append(self.kinds[k] or CATEGORY)
+                columns.append(self.texts[k].column())
+            else:
+                kinds.append(NUMBER)
+                numbers = self._column(k)
+                self._check(numbers[:, None], [k])
+                columns.append(numbers)
+        headed = self.head.names is not None
+        names = (self.names[k] if headed else f"x{k}" for k in self.roles.features)
+        return RawTable(tuple(names), tuple(kinds), tuple(columns), self.rows, headed)
+
+    def _column(self, column: int) -> NDArray[np.float64]:
+        """The numbers of a column, so far."""
+        ends = [*(one.first for one in self.numbers[1:]), len(self.lines)]
+        return np.concatenate([one.column(column, end) for one, end in zip(self.numbers, ends)])
+
+    def _refuse_no_levels(self) -> None:
+        """Raise InputError where text of which nobody has said that it is levels seems to be something else."""
+        for k, texts in self.texts.items():
+            found = no_levels(tuple(texts.levels)) if self.kinds.get(k) is None else None
+            if found is None:
+                continue
+            row = texts.codes.index(texts.levels[found[0]])
+            if found[1] == "dates":
+                where = f"{self.path}, line {self.lines[row]}, column {self.names[k]!r}"
+                raise InputError(f"{where}: {shown(found[0])}; {DATES}")
+            self._refuse(self.lines[row], k, shown(found[0]), self._told(found[0], row == 0))
+
+    def _counting(self) -> Iterator[str]:
         """A note where the first feature is the number of the row."""
-        first = float(X[0, 0])
-        if self.rows >= _COUNTED and first in (0.0, 1.0) and np.array_equal(X[:, 0], np.arange(self.rows) + first):
+        column = self.roles.features[0]
+        if column in self.texts or self.rows < _COUNTED:
+            return
+        numbers = self._column(column)
+        first = float(numbers[0])
+        if first in (0.0, 1.0) and np.array_equal(numbers, np.arange(self.rows) + first):
             name = self.names[self.roles.features[0]]
             yield f"column {shown(name)} counts the rows from {first:g} and is a feature; data.ignore leaves it out"
 
@@ -199,21 +281,49 @@ class _Rows:
             if not (self.head.empty_last and len(fields) == self.width + 1 and not fields[-1].strip()):
                 self._refuse_width(line, fields)
             fields = fields[:-1]
-        features = fields
-        roles = self.roles
-        if len(roles.features) < self.width:
-            self.labels.append([fields[k].strip() for k in roles.label])
-            features = [fields[k] for k in roles.features]
+        if len(self.roles.features) < self.width:
+            self.labels.append([fields[k].strip() for k in self.roles.label])
         for column, texts in self.extra.items():
             texts.append(fields[column].strip())
+        for column, gathered in self.texts.items():
+            self._add_text(gathered, line, column, fields[column].strip())
+        numbers = self.numbers[-1]
+        features = fields if len(numbers.columns) == self.width else [fields[k] for k in numbers.columns]
         try:
             if "_" in "".join(features):
                 raise ValueError
-            self.numbers.extend(map(float, features))
+            numbers.values.extend(map(float, features))
         except ValueError:
-            column = next(k for k in roles.features if not is_number(fields[k]))
-            self._refuse(line, column, shown(fields[column]), self._told(fields[column], not self.lines))
+            self._add_others(line, fields)
         self.lines.append(line)
+
+    def _add_text(self, texts: _Texts, line: int, column: int, field: str) -> None:
+        if field in MISSING:
+            if self.complete:
+                where = f"{self.path}, line {line}, column {self.names[column]!r}"
+                raise InputError(f"{where}: the value is missing ({field!r}); {REMEDY}")
+            texts.codes.append(-1)
+        else:
+            texts.codes.append(texts.levels.setdefault(field, len(texts.levels)))
+
+    def _add_others(self, line: int, fields: Sequence[str]) -> None:
+        """The fields of a row that are not all numbers: values are missing, or columns hold text."""
+        rows, numbers = len(self.lines), self.numbers[-1]
+        del numbers.values[(rows - numbers.first) * len(numbers.columns) :]
+        other = [k for k in numbers.columns if not is_number(fields[k]) and fields[k].strip() not in MISSING]
+        for k in other:
+            if self.kinds.get(k) == NUMBER or not np.isnan(self._column(k)).all():
+                self._refuse(line, k, shown(fields[k]), self._told(fields[k], not self.lines))
+            self.texts[k] = _Texts(rows)
+            self._add_text(self.texts[k], line, k, fields[k].strip())
+        if other:
+            numbers = _Numbers([k for k in numbers.columns if k not in other], rows)
+            self.numbers.append(numbers)
+        for k in numbers.columns:
+            there = is_number(fields[k])
+            if not there and self.complete:
+                self._refuse(line, k, shown(fields[k]))
+            numbers.values.append(float(fields[k]) if there else math.nan)
 
     def _told(self, field: str, first: bool) -> str:
         """What may be the cause of a field that is no number."""
@@ -230,9 +340,9 @@ class _Rows:
         taken = ", ".join(repr(self.names[k]) for k in self.roles.label)
         return (
             f"; labels are taken from column {taken}, another is named by data.format: {{name: csv, label: ...}}, and "
-            "data.ignore leaves columns out"
+            "data.ignore leaves columns out; data.categorical makes categories of a column"
             if taken
-            else "; data.ignore leaves columns out"
+            else "; data.ignore leaves columns out, data.categorical makes categories of a column"
         )
 
     def _refuse_width(self, line: int, fields: Sequence[str]) -> None:
@@ -245,7 +355,7 @@ class _Rows:
 
     def _refuse(self, line: int, column: int, field: str, told: str = "") -> None:
         where = f"{self.path}, line {line}, column {self.names[column]!r}"
-        told = " (the value is missing)" if field.strip().strip("'") in MISSING else told
+        told = f" (the value is missing; {REMEDY})" if field.strip().strip("'") in MISSING else told
         raise InputError(f"{where}: {field}, expected a finite number{told}")
 
     def _refuse_missing(self, texts: Sequence[str], column: int, what: str) -> None:

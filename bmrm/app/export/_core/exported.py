@@ -27,6 +27,7 @@ OTHER = "predictions that only its loss can make"
 READER = "text as features"
 CALIBRATED = "calibrated probabilities"
 SIGMOID = "probabilities that are calibrated by a sigmoid"
+COLUMNS = "columns that become features by an encoding (categories, text, missing values)"
 """What a model may have, in words of the message where a format cannot say it; learned arrays are called by name."""
 
 
@@ -67,6 +68,7 @@ class Exported:
     header : of the model file.
     text : whether features are text.
     calibration : of a model that is calibrated, whose probabilities are then those.
+    columns : how columns become features, as plain JSON; None where they are features.
     """
 
     weights: NDArray[np.float64]
@@ -81,6 +83,7 @@ class Exported:
     header: Mapping[str, Any]
     text: bool
     calibration: Calibration | None = None
+    columns: Sequence[Mapping[str, Any]] | None = None
 
     @property
     def dim(self) -> int:
@@ -116,6 +119,8 @@ class Exported:
             yield TEXT_LABELS
         if self.text:
             yield READER
+        if self.columns is not None:
+            yield COLUMNS
         if self.predicts == "exponential":
             yield EXPONENTIAL
         if self.predicts == "score" and self.scores > 1:
@@ -149,6 +154,7 @@ def exported(model: ModelData, loss: Any) -> Exported:
         header=model.header,
         text=model.reader is not None,
         calibration=model.calibration,
+        columns=None if model.encoding is None else model.encoding.plain(),
     )
 
 

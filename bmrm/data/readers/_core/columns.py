@@ -8,12 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bmrm.data.layout import Alike, Layout, shown, shown_names
+from bmrm.data.layout import Alike, Layout, order_of, shown, shown_names
+from bmrm.data.raw_columns import NUMBER, REFUSE, Coding, Key
 from bmrm.problem import InputError
 from bmrm.registry import nearest, parameter
 
-Key = str | int
-"""A column by its name, or by its number from 0 (negative: from the end)."""
 LABEL_DOC = (
     "the column of labels: its name, or its number from 0 (-1: the last); a list of columns of numbers for several "
     "targets per row; null: none"
@@ -58,6 +57,11 @@ class Wanted:
     def stated(self) -> tuple[Key, ...]:
         """All columns that have a part of their own."""
         return (*self.labels, *(key for key in (self.weight, self.group) if key is not None))
+
+
+def must_be_encoded(coding: Coding | None, alike: Alike | None) -> bool:
+    """Whether columns become features by an encoding even if all hold numbers."""
+    return bool(coding is not None and coding.stated) or (alike is not None and alike.layout.encoding is not None)
 
 
 @dataclass(frozen=True)
@@ -127,6 +131,36 @@ class Table:
         names = [self.names[k] for k in (*sorted(ignored), *index)] if self.headed else []
         return Roles(tuple(label), weight, group, features, tuple(filter(None, names)), self._notes(index))
 
+    def kinds(self, roles: Roles, coding: Coding | None, alike: Alike | None) -> tuple[bool, dict[int, str | None]]:
+        """Whether all values must be there, and the kind of each feature's column; None where what it holds decides.
+
+        Without `coding`, they are those of the files that this one is read like, else numbers.
+
+        Raises
+        ------
+        InputError
+            For a column that `coding` names and that does not exist, or is none of the features.
+        """
+        known = None if alike is None else alike.layout.encoding
+        if known is not None:
+            if self.headed and known.headed:
+                order_of([self.names[k] for k in roles.features], known.sources, str(self.path))
+            kinds = {k: known.kind_of(self.names[k], place) for place, k in enumerate(roles.features)}
+            return known.missing == REFUSE, kinds
+        if coding is None:
+            return True, dict.fromkeys(roles.features, NUMBER)
+        found: dict[int, str | None] = dict.fromkeys(roles.features)
+        for key, kind in coding.wanted.items():
+            of_command_line = isinstance(key, str) and key not in self.names and _NUMBER.fullmatch(key)
+            column = self.column(int(key) if of_command_line else key)
+            if column not in found:
+                raise InputError(
+                    f"{self.path}: column {shown(self.names[column])} is to become features ({kind}), but is a label, "
+                    "weight or group, or left out"
+                )
+            found[column] = kind
+        return coding.missing == REFUSE, found
+
     def column(self, key: Key) -> int:
         """The position of a column; negative numbers count from the end, without columns that are left out."""
         if isinstance(key, str):
@@ -169,16 +203,16 @@ class Table:
                 found.add(self.column(key))
         if alike is None:
             return found
-        if not self.headed and self.width - len(found) < (alike.layout.features or 0):
+        if not self.headed and self.width - len(found) < (alike.layout.width or 0):
             return set()
-        known = set(alike.layout.ignored).difference(alike.layout.names or ())
+        known = set(alike.layout.ignored).difference(alike.layout.columns or ())
         return found | {k for k, name in enumerate(self.names) if self.headed and name in known}
 
     def _index(self, wanted: Wanted, alike: Alike | None) -> list[int]:
         """The columns of the index that are to be left out: all, unless they have a part or `ignore` is empty."""
         if wanted.ignore is not None and not wanted.ignore:
             return []
-        known = () if alike is None else (*(alike.layout.names or ()), *(alike.layout.labels or ()))
+        known = () if alike is None else (*(alike.layout.columns or ()), *(alike.layout.labels or ()))
         stated = (*wanted.stated, *filter(None, known))
         return [k for k in self.index if self.names[k] not in stated and k not in stated]
 
@@ -203,7 +237,7 @@ class Table:
             return None
         if alike is not None and (
             (isinstance(key, str) and key not in self.names)
-            or (isinstance(key, int) and len(self.kept) == alike.layout.features)
+            or (isinstance(key, int) and len(self.kept) == alike.layout.width)
         ):
             return None
         return self.column(key)
@@ -214,14 +248,14 @@ class Table:
         if self.headed and layout.labels is not None:
             missing = [label for label in layout.labels if label not in there]
             if missing and (alike.labelled or len(missing) < len(layout.labels)):
-                close = nearest(missing[0], [name for name in self.names if name not in (layout.names or ())])
+                close = nearest(missing[0], [name for name in self.names if name not in (layout.columns or ())])
                 raise InputError(f"{self.path}: no {shown_names(missing, 'column')} with the labels{close}")
             return [] if missing else [self.column(label) for label in layout.labels]
-        if self.headed and layout.names is not None and there.issuperset(layout.names):
-            others = [k for k in self.kept if self.names[k] not in layout.names and k not in extra]
+        if self.headed and layout.columns is not None and there.issuperset(layout.columns):
+            others = [k for k in self.kept if self.names[k] not in layout.columns and k not in extra]
             if len(others) == 1 or (not others and not alike.labelled):
                 return others
-        if len(set(self.kept) - extra) == layout.features and not alike.labelled:
+        if len(set(self.kept) - extra) == layout.width and not alike.labelled:
             return []
         if layout.places is not None and any(place not in range(-self.width, self.width) for place in layout.places):
             raise InputError(

@@ -115,12 +115,12 @@ def decided(first: Sequence[str], rows: Sequence[Sequence[str]], alike: Alike | 
     if not any(map(is_number, texts)):
         return True, ""
     known = None if alike is None else alike.layout
-    if known is not None and known.names and set(known.names) <= set(texts):
+    if known is not None and known.columns and set(known.columns) <= set(texts):
         return True, ""
     rows = [row for row in rows if len(row) == len(first)][: max(4, FIELDS // len(first))]
     rows = [[field.strip() for field in row] for row in rows]
     found, certain = _looks_like_names(texts, rows)
-    if found and known is not None and not known.names and (known.format or {}).get("name") == "csv":
+    if found and known is not None and not known.columns and (known.format or {}).get("name") == "csv":
         found, certain = False, False  # as in the files before
     shown = ", ".join(text or repr(text) for text in texts[:4]) + (", ..." if len(texts) > 4 else "")
     if certain:

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Protocol, runtime_checkable
 
 from bmrm.data.files import HEAD, bare_suffix, begin_of_text, ends_lines_by_cr, is_binary, open_bytes
 from bmrm.data.layout import Alike
+from bmrm.data.raw_columns import Coding
 from bmrm.data.readers._core.raw import Raw
 from bmrm.problem import InputError
 from bmrm.registry import Registry
@@ -29,6 +30,17 @@ class Format(Protocol):
 
     def scan(self, path: Path, part: int, parts: int, alike: Alike | None = None) -> Raw:
         """The share `part` of `parts` of the rows of a file; `alike` if it is to be read as others were."""
+        ...
+
+
+@runtime_checkable
+class Tabular(Protocol):
+    """A format of columns that may hold text, or lack values."""
+
+    def scan_columns(
+        self, path: Path, part: int, parts: int, alike: Alike | None = None, coding: Coding | None = None
+    ) -> Raw:
+        """As `scan`; what is wanted of columns that are to become features, None where `alike` says all."""
         ...
 
 

@@ -9,10 +9,13 @@ from typing import Any
 import numpy as np
 
 from bmrm.data.dataset import Dataset
+from bmrm.data.encoding import Encoding, Summary, merged, notes_of, summaries
 from bmrm.data.joining import join_matrices, join_targets
 from bmrm.data.labels import LabelSets, joined
 from bmrm.data.layout import Alike, Layout, aligned, columns_of
 from bmrm.data.matrix import Csr, with_columns
+from bmrm.data.raw_columns import Coding, RawTable
+from bmrm.data.raw_columns import joined as joined_tables
 from bmrm.data.readers._core.shares import row_share
 from bmrm.data.vocabulary import NamedColumns, Vocabulary, counts_of, renumbered
 from bmrm.problem import InputError, Targets, Vector
@@ -31,6 +34,8 @@ class Raw:
     first : 1 or 0 where the file numbers its columns: the number of column 0 of `data.X` (which may have entries in
         column -1 if it is 1 and the file counts from 0); None where columns have no numbers.
     names : of the columns, where features are text and have no numbers yet (`indexed` gives them).
+    table : columns that are not features yet; `data.X` then has none, and `encoded` makes them.
+    coding : what is wanted of them.
     """
 
     data: Dataset
@@ -38,6 +43,8 @@ class Raw:
     smallest: int | None = 0
     first: int | None = None
     names: NamedColumns | None = None
+    table: RawTable | None = None
+    coding: Coding | None = None
 
     @property
     def layout(self) -> Layout | None:
@@ -46,10 +53,42 @@ class Raw:
 
     def aligned(self, names: Sequence[str] | None) -> Raw:
         """The columns in the order of these names; unchanged if either side has none."""
+        if self.table is not None:
+            if names is None or not self.table.headed or self.layout is None:
+                return self
+            table, layout = self.table.aligned(names, self.origin), replace(self.layout, names=tuple(names))
+            return replace(self, table=table, data=replace(self.data, layout=layout))
         X = aligned(self.data.X, self.data.feature_names, names, self.origin)
         if X is self.data.X or names is None or self.layout is None:
             return self
         return replace(self, data=replace(self.data, X=X, layout=replace(self.layout, names=tuple(names))))
+
+    def like(self, layout: Layout) -> Raw:
+        """The features of other files: their columns in the same order, encoded in the same way."""
+        if layout.encoding is None:
+            return self.aligned(layout.names)
+        return self.aligned(layout.names) if self.table is None else self.encoded(layout.encoding)
+
+    def columns(self) -> RawTable:
+        """The columns of data whose features may still be made of them."""
+        if self.table is not None:
+            return self.table
+        if isinstance(self.data.X, Csr):
+            raise InputError(f"{self.origin}: sparse rows, expected columns as in the other files")
+        return RawTable.of_numbers(self.data.X, self.data.feature_names)
+
+    def encoded(self, encoding: Encoding) -> Raw:
+        """The rows with the features that the encoding makes of their columns."""
+        layout, rows = self.layout or Layout(), self.data.rows
+        X, unknown = encoding.encoded(self.columns(), self.origin) if rows else (encoding.no_rows(), ())
+        layout = replace(
+            layout, features=encoding.width, names=encoding.names, encoding=encoding, unknown=layout.unknown + unknown
+        )
+        return replace(self, data=replace(self.data, X=X, layout=layout), table=None, coding=None)
+
+    def summaries(self) -> list[Summary] | None:
+        """Of the columns, as ranks exchange them; None without rows."""
+        return summaries(self.columns()) if self.data.rows else None
 
     def without(self, ignored: Sequence[str | int], alike: Alike | None = None) -> Raw:
         """The rows without some columns, by names or numbers from 0, of data that name their columns.
@@ -111,6 +150,8 @@ class Raw:
         """
         if self.names is not None:
             return self.indexed(self.own_vocabulary()).dataset(features=features)
+        if self.table is not None:
+            return self._self_encoded().dataset(features=features)
         extent = self.extent if extent is None else extent
         if one_based and self.first is not None and extent[0] == 0:
             raise InputError(f"{self.origin}: feature number 0, expected numbers from 1")
@@ -125,6 +166,16 @@ class Raw:
             data = replace(data, X=Csr(X.indptr, indices, X.values, found))
         data = replace(data, sources=data.sources or ((self.origin, data.rows),))
         return replace(data, X=with_columns(data.X, found)) if features is None else data.with_features(features)
+
+    def _self_encoded(self) -> Raw:
+        """With an encoding of these rows, for a single process."""
+        assert self.table is not None
+        found = merged([summaries(self.table)], self.table.names, self.origin)
+        encoding = Encoding.fitted(found, self.table.names, self.table.headed, self.coding or Coding(), self.origin)
+        made = self.encoded(encoding)
+        layout = made.layout or Layout()
+        notes = (*layout.notes, *notes_of(found, self.table.names))
+        return replace(made, data=replace(made.data, layout=replace(layout, notes=notes)))
 
     def own_vocabulary(self) -> Vocabulary:
         """The vocabulary of named columns, for a single process."""
@@ -158,7 +209,7 @@ class Raw:
         y = joined([t.y]) if isinstance(t.y, LabelSets) else t.y.copy()
         targets = Targets(y, _copy(t.weights), _copy(t.groups), t.dtype, structure=_copy(t.structure))
         data = replace(self.data, X=X, targets=targets, sources=((self.origin, stop - start),))
-        return replace(self, data=data)
+        return replace(self, data=data, table=None if self.table is None else self.table.part(start, stop))
 
 
 def from_one(extent: Vector) -> bool:
@@ -186,13 +237,20 @@ def join(raws: Sequence[Raw], origin: str) -> Raw:
         without = next(raw.origin for raw in raws if not raw.data.labelled)
         raise InputError(f"{without}: no labels, but other files of {origin} have some")
     found = [raw.smallest for raw in raws if raw.smallest is not None]
+    table = None
+    if any(raw.table is not None for raw in raws):
+        table = joined_tables([raw.columns() for raw in raws], origin)
+        raws = [replace(raw, data=replace(raw.data, X=np.empty((raw.data.rows, 0)))) for raw in raws]
     X = join_matrices([raw.data.X for raw in raws], origin, raws[0].first is not None)
     sources = tuple(source for raw in raws for source in raw.data.sources or ((raw.origin, raw.data.rows),))
     if named is not None:
-        notes = dict.fromkeys(note for raw in raws if raw.layout is not None for note in raw.layout.notes)
-        named = replace(named, notes=tuple(notes))
+        layouts = [raw.layout for raw in raws if raw.layout is not None]
+        notes = dict.fromkeys(note for layout in layouts for note in layout.notes)
+        unknown = tuple(one for layout in layouts for one in layout.unknown)
+        named = replace(named, notes=tuple(notes), unknown=unknown)
     data = Dataset(X, join_targets([raw.data.targets for raw in raws], origin), named, raws[0].data.labelled, sources)
-    return Raw(data, origin, min(found, default=None), raws[0].first)
+    coding = next((raw.coding for raw in raws if raw.coding is not None), None)
+    return Raw(data, origin, min(found, default=None), raws[0].first, table=table, coding=coding)
 
 
 def _join_named(raws: Sequence[Raw], origin: str) -> Raw:
