@@ -22,6 +22,7 @@ ROOT = Path(__file__).resolve().parents[1]
 KEPT = ROOT / "docs" / "gallery"
 EXAMPLES = {
     "breast_cancer": "Two classes",
+    "pay": "Categories and missing values",
     "sparse_text": "Sparse rows of ones",
     "roc_area": "The area under the ROC curve",
     "f_measure": "The F measure of a rare class",
