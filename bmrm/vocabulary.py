@@ -63,6 +63,7 @@ SETTINGS = (
     Setting("bias", "fit_intercept", "data.bias"),
     Setting("scale", "", "data.scale"),
     Setting("sample_weight", "sample_weight", "data.weights", ("sample_weights", "weight")),
+    Setting("offset", "offset", "data.offset", ("base_margin", "init_score")),
     Setting("groups", "groups", ""),
     Setting("positive_label", "", "data.positive_label", ("pos_label",)),
     Setting("class_weight", "class_weight", "data.class_weight", ("class_weights",)),

@@ -219,6 +219,7 @@ OTHER = {
     ("data", "bias"): "free",
     ("data", "scale"): "max_abs",
     ("data", "weights"): "weights.txt",
+    ("data", "offset"): "weights.txt",
     ("data", "positive_label"): -1,
     ("data", "class_weight"): "balanced",
     ("calibrate",): "sigmoid",

@@ -167,7 +167,18 @@ ROWS, SIGNS = np.eye(6), [1, -1] * 3
 @pytest.mark.parametrize("value", WRONG, ids=lambda value: type(value).__name__)
 @pytest.mark.parametrize(
     "argument",
-    ["bias", "scale", "follow", "callback", "positive_label", "start", "sample_weight", "class_weight", "calibrate"],
+    [
+        "bias",
+        "scale",
+        "follow",
+        "callback",
+        "positive_label",
+        "start",
+        "sample_weight",
+        "class_weight",
+        "calibrate",
+        "offset",
+    ],
 )
 def test_arguments_of_fit_of_wrong_types(argument, value):
     more = {"validation": (ROWS, SIGNS)} if argument == "follow" else {}

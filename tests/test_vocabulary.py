@@ -27,7 +27,12 @@ REGISTRIES = {"loss": LOSSES, "regularizer": REGULARIZERS, "solver": SOLVERS}
 ARGUMENTS = list(inspect.signature(bmrm.fit).parameters)
 VALUES = {"lam": 0.03, "tolerance": 1e-5, "max_iterations": 3, "seed": 5, "loss": "logistic", "regularizer": "l1"}
 VALUES |= {"solver": "bundle", "absolute_tolerance": 0.25, "time_limit": 1e3, "threads": 1, "scale": "standardize"}
-VALUES |= {"sample_weight": 1.0 + np.arange(40), "groups": np.arange(40) // 4, "positive_label": 0}
+VALUES |= {
+    "offset": np.linspace(-1.0, 1.0, 40),
+    "sample_weight": 1.0 + np.arange(40),
+    "groups": np.arange(40) // 4,
+    "positive_label": 0,
+}
 VALUES |= {"validation": (X, Y), "follow": (), "start": np.ones(3), "bias": "none", "class_weight": {0: 2.0}}
 VALUES |= {"calibrate": "sigmoid"}
 VALUES |= {"categorical": [0], "text": {}, "missing": "mean", "drop_first": True, "rare": 3}

@@ -41,7 +41,7 @@ def default_loss(data: Dataset, group: Group | None = None, name: str = "y") -> 
     """
     group = Alone() if group is None else group
     found: tuple[str, str] | None = None
-    told = group.gather(_kinds(data))
+    told = group.gather(kinds_of(data))
     with together(group):
         if told is not None:
             found = _loss_for([one for one in told if one], name)
@@ -49,7 +49,7 @@ def default_loss(data: Dataset, group: Group | None = None, name: str = "y") -> 
     return loss, words
 
 
-def _kinds(data: Dataset) -> dict[str, Any]:
+def kinds_of(data: Dataset) -> dict[str, Any]:
     """What the targets of some rows are, for other ranks; {} where there are none.
 
     `values` are the different ones of positive weight; of numbers that are not whole no more than tell that.

@@ -19,6 +19,7 @@ from bmrm.app.pipeline.beginning import start_of_file
 from bmrm.app.pipeline.calibrate import Calibrating
 from bmrm.app.pipeline.follow import Follow
 from bmrm.app.pipeline.solve import BIASES, Problem, solve, solved
+from bmrm.app.shares import are_shares, rows_of_labels
 from bmrm.checks import sample
 from bmrm.data.class_weights import checked, pairs_of
 from bmrm.data.dataset import Dataset, refuse_weightless
@@ -92,6 +93,7 @@ def fit(
     seed: int | None = None,
     solver_options: Mapping[str, Any] | None = None,
     sample_weight: Any = None,
+    offset: Any = None,
     groups: Any = None,
     bias: Literal["free", "regularized", "none"] | None = None,
     scale: Literal["none", "standardize", "max_abs", "unit_norm"] = "none",
@@ -117,9 +119,11 @@ def fit(
     X : array, scipy.sparse matrix, `Csr` or data frame of pandas or polars, (rows, features), finite; float32 stays
         float32. Not changed. The names of a frame's columns are stored in the model, which finds them in other frames.
         Its columns of text and of categories are one-hot encoded: each level is a feature, such as `town=Oslo`. Or a
-        `Dataset`, which brings y, weights and groups.
+        `Dataset`, which brings y, weights, offset and groups.
     y : (rows,) labels or numbers, as the loss requires: numbers of any type, text, truth values, times. Predicted
-        labels have the same type.
+        labels have the same type. For `logistic` also shares of the positive class (more than two different numbers in
+        [0, 1], not all whole) or successes and trials, (rows, 2), and for `softmax` a share for each class, (rows,
+        classes).
     loss : a name (see `bmrm losses`), `{"name": ..., option: value}`, or an instance. None takes one by the kind of y:
         `hinge` for two classes, `multiclass_hinge` for more, `least_squares` for numbers (floats, unless they are two
         whole ones), `multilabel_hinge` for sets of labels. The model says which.
@@ -134,6 +138,9 @@ def fit(
         always the same.
     solver_options : the other options of the solver, such as `{"memory": 5}` for `lbfgs`.
     sample_weight : (rows,), >= 0; None for 1 each.
+    offset : (rows,), or (rows, scores) for several scores per row: added to the scores, outside the weights, such as
+        the logarithm of an exposure; or the name of a column of X, which is no feature then. `predict` needs it, too.
+        None for 0.
     groups : (rows,) integers, for losses over groups of rows.
     bias : "free": an intercept that the regularizer does not touch; "regularized": a constant feature 1; "none". None
         is "free" where the loss has one, else "none"; "none" for sequences, whose transitions take its place.
@@ -182,15 +189,18 @@ def fit(
     if callback is not None and not callable(callback):
         raise InputError(f"callback is {shown(callback)}, expected a function of an Iteration")
     threads = checked_value("threads", threads, (int, NoneType), Range(least=1))
-    if isinstance(X, Dataset) and not (y is None and sample_weight is None and groups is None):
-        raise InputError("y, sample_weight or groups beside a Dataset, which brings its own")
+    if isinstance(X, Dataset) and not all(given is None for given in (y, sample_weight, offset, groups)):
+        raise InputError("y, sample_weight, offset or groups beside a Dataset, which brings its own")
     options = {"tolerance": tolerance, "absolute_tolerance": absolute_tolerance, "max_iterations": max_iterations}
     asked = calibration_of(calibrate)
     given = _solver(solver, {**options, "time_limit": time_limit}, seed, solver_options)
     coding = Coding.checked(categorical, text, missing, drop_first, rare)
     if isinstance(X, Dataset) and coding.stated:
         raise InputError(f"{coding.stated[0]} beside a Dataset, whose columns are features already")
-    plain = X.checked() if isinstance(X, Dataset) else Dataset.from_arrays(X, y, sample_weight, groups, coding=coding)
+    if isinstance(X, Dataset):
+        plain = X.checked()
+    else:
+        plain = Dataset.from_arrays(X, y, sample_weight, groups, offset=offset, coding=coding)
     refuse_weightless(plain.targets.weights)
     choice = _Choice.of(plain, loss, regularizer, lam)
     problem = Problem(
@@ -206,12 +216,16 @@ def fit(
     )
     if not plain.labelled and facts_of(problem.loss).needs_targets:
         raise InputError(f"y is None, expected {name_of_targets(problem.loss)} for each row of X")
-    data = SCALINGS[scale].rows(plain)
+    shares = are_shares(plain, problem.loss)
+    problem = replace(problem, shares=shares)
+    data = SCALINGS[scale].rows(rows_of_labels(plain, problem.loss) if shares else plain)
     if isinstance(start, (str, PathLike)):
         start = start_of_file(Path(start), _facts(problem, plain))
     others = {}
     if validation is not None and (problem.follow is not None or (asked is not None and asked.folds is None)):
-        others["validation"] = SCALINGS[scale].rows(_like(plain, validation))
+        rows = _like(plain, validation)
+        rows = rows_of_labels(rows, problem.loss, "validation") if shares else rows
+        others["validation"] = SCALINGS[scale].rows(rows)
     calibrating = None
     if asked is not None:
         calibrating = Calibrating.prepared(asked, data, others.get("validation"), problem.loss, Alone())
@@ -271,11 +285,14 @@ def _follow(validation: Any, metrics: Sequence[str], every: int) -> Follow | Non
 
 def _like(train: Dataset, validation: Any) -> Dataset:
     """Validation rows with the columns of the training rows."""
+    layout = train.layout or Layout()
     if isinstance(validation, Dataset):
         rows = validation.checked()
     else:
         values, *targets = validation
-        rows = Dataset.from_arrays(values, *targets, coding=(train.layout or Layout()).encoding)  # type: ignore[misc]
+        rows = Dataset.from_arrays(values, *targets, coding=layout.encoding)  # type: ignore[misc]
+    if layout.offset is not None and rows.targets.offset is None:
+        rows = rows.with_offset(layout.offset)
     X = aligned(rows.X, rows.feature_names, train.feature_names, "validation")
     if not features_of(X).fits(train.features):
         raise InputError(f"validation has {X.shape[1]} features, X has {train.features}")

@@ -20,6 +20,7 @@ from bmrm.mpi.group import Alone, Group, together
 from bmrm.problem import InputError, Targets, facts_of, provides
 from bmrm.problem.loss import HasMeasured, HasProbabilities
 from bmrm.risk.linear_map import DataMap
+from bmrm.risk.offset import fitting
 
 if TYPE_CHECKING:
     from bmrm.app.calibration.curves import Calibration
@@ -85,13 +86,15 @@ def prepared_targets(loss: Any, targets: Targets, labels: Labels, part: str) -> 
 def scores_of(
     data: Dataset, weights: NDArray[np.float64], intercept: NDArray[np.float64], threads: int | None = None
 ) -> NDArray[np.float64]:
-    """`X weights + intercept`, (rows,) or (rows, scores); weights are (features,) or (features, scores).
+    """`X weights + intercept + offset`, (rows,) or (rows, scores); weights are (features,) or (features, scores).
 
     By at most so many threads; None means the usable cores.
     """
     per_row = 1 if weights.ndim == 1 else weights.shape[1]
     scores = DataMap(data.X, scores_per_row=per_row, workers=Workers(threads)).matvec(weights.ravel())
-    return scores + (intercept[0] if scores.ndim == 1 else intercept)
+    scores = scores + (intercept[0] if scores.ndim == 1 else intercept)
+    offset = data.targets.offset
+    return scores if offset is None else scores + fitting(offset, per_row)
 
 
 def scored(

@@ -20,7 +20,17 @@ from bmrm.app.measure import (
     scores_of,
     without_probabilities,
 )
-from bmrm.app.model_file import ModelData, check_fits, checked_section, named, read_model_file, wrong_learned
+from bmrm.app.model_file import (
+    OFFSET,
+    SHARES,
+    ModelData,
+    check_fits,
+    checked_section,
+    named,
+    read_model_file,
+    wrong_learned,
+)
+from bmrm.app.shares import rows_of_labels
 from bmrm.data.archives import write_arrays
 from bmrm.data.dataset import Dataset, check_groups, check_matrix, check_structure, features_in, plain_numbers
 from bmrm.data.encoding import warn_of_unknown
@@ -32,7 +42,7 @@ from bmrm.data.matrix import features_of, with_columns
 from bmrm.data.readers._core.raw import Raw
 from bmrm.data.reading import Source, parted, scan
 from bmrm.losses import LOSSES
-from bmrm.problem import InputError, Loss, Solution, Targets, facts_of, provides
+from bmrm.problem import InputError, Loss, Solution, Targets, facts_of, provides, shown
 from bmrm.problem.loss import HasProbabilities, HasThreshold
 from bmrm.risk.scaling import SCALINGS
 
@@ -137,7 +147,13 @@ class Model(ModelData):
 
         return convergence(history, title=view.title(self))
 
-    def decision_function(self, X: Any) -> NDArray[np.float64]:
+    @property
+    def offset(self) -> str | None:
+        """The name of the offset that the model was trained with, and needs; None without."""
+        name: str | None = self.header.get(OFFSET)
+        return name
+
+    def decision_function(self, X: Any, offset: Any = None) -> NDArray[np.float64]:
         """Scores of rows: (rows,), or (rows, scores) for several scores per row.
 
         Parameters
@@ -145,11 +161,14 @@ class Model(ModelData):
         X : Dataset, `Csr`, scipy.sparse, array or data frame, (rows, features). Sparse rows may have fewer features
             than the model (the rest are 0), never more. Named columns may be in any order if the model has names too.
             Columns that were encoded in training are encoded in the same way.
+        offset : (rows,) or (rows, scores), where the model was trained with one; None for that of a Dataset, or of the
+            column of this name.
 
         Raises
         ------
         InputError
-            For missing or unknown columns, some of which are listed, and for a wrong number of columns.
+            For missing or unknown columns, some of which are listed, and for a wrong number of columns; for an offset
+            that is missing or was not there in training.
 
         Warns
         -----
@@ -158,18 +177,31 @@ class Model(ModelData):
         """
         if isinstance(X, Dataset):
             matrix, names = check_matrix(X.X), X.feature_names
+            offset = X.targets.offset if offset is None else offset
         else:
             matrix, names, _, unknown = features_in(X, self.encoding)
             warn_of_unknown(unknown)
-        matrix = aligned(matrix, names, self.feature_names, "X")
+        rows = Dataset(matrix, Targets(np.zeros(matrix.shape[0])), Layout(names=names))
+        rows = self._with_offset(rows, offset)
+        matrix = aligned(rows.X, rows.feature_names, self.feature_names, "X")
         if not features_of(matrix).fits(self.dim):
             raise InputError(f"the data have {matrix.shape[1]} features, the model has {self.dim}")
-        data = SCALINGS[self.row_scale].rows(
-            Dataset(with_columns(matrix, self.dim), Targets(np.zeros(matrix.shape[0])))
-        )
+        data = SCALINGS[self.row_scale].rows(replace(rows, X=with_columns(matrix, self.dim)))
         return scores_of(data, self.weights, self.intercept)
 
-    def predict(self, X: Any, groups: Any = None, structure: Any = None) -> Any:
+    def _with_offset(self, rows: Dataset, offset: Any) -> Dataset:
+        """The rows with the offset that is given, or that of its column; InputError where it is missing."""
+        column = None if self.layout is None else self.layout.offset
+        if offset is None and column in (rows.feature_names or ()):
+            offset = column
+        if self.offset is None and offset is not None:
+            raise InputError("offset: the model was trained without one")
+        if self.offset is not None and offset is None:
+            named = "" if self.offset == OFFSET else f" {shown(self.offset)}"
+            raise InputError(f"no offset{named}, with which the model was trained; expected a number for each row")
+        return rows if offset is None else rows.with_offset(offset)
+
+    def predict(self, X: Any, groups: Any = None, structure: Any = None, offset: Any = None) -> Any:
         """Predictions of the loss from the scores: labels in the user's type, or numbers for regression; (rows,).
 
         Label sets have the same form as in training: a list of sets, or a matrix of 0 and 1 (rows, labels), dense or
@@ -180,11 +212,12 @@ class Model(ModelData):
         X : Dataset, `Csr`, scipy.sparse, array or data frame, (rows, features); a Dataset brings groups and structure.
         groups : (rows,) integers: for sequences, the sentence of each token.
         structure : (rows, numbers) integers, for a loss over structures that asks for them.
+        offset : (rows,) or (rows, scores), where the model was trained with one; None for that of the rows themselves.
         """
         if isinstance(X, Dataset):
             groups = X.targets.groups if groups is None else groups
             structure = X.targets.structure if structure is None else structure
-        return self.predict_scores(self.decision_function(X), groups, structure)
+        return self.predict_scores(self.decision_function(X, offset), groups, structure)
 
     def predict_scores(self, scores: NDArray[np.float64], groups: Any = None, structure: Any = None) -> Any:
         """As `predict`, from scores.
@@ -212,13 +245,14 @@ class Model(ModelData):
         predicted = predictions(self.loss, scores, self.labels, self.arrays, checked, given)
         return predicted if sets is None else in_form(predicted, self.labels, **sets)
 
-    def predict_proba(self, X: Any, groups: Any = None) -> NDArray[np.float64]:
+    def predict_proba(self, X: Any, groups: Any = None, offset: Any = None) -> NDArray[np.float64]:
         """Probabilities of the labels, in the order of `labels`: (rows, labels).
 
         Parameters
         ----------
         X : Dataset, `Csr`, scipy.sparse, array or data frame, (rows, features); a Dataset brings its groups.
         groups : (rows,) integers: for sequences, the sentence of each token.
+        offset : (rows,) or (rows, scores), where the model was trained with one; None for that of the rows themselves.
 
         Raises
         ------
@@ -227,7 +261,7 @@ class Model(ModelData):
         """
         if groups is None and isinstance(X, Dataset):
             groups = X.targets.groups
-        return self.probabilities_of_scores(self.decision_function(X), groups)
+        return self.probabilities_of_scores(self.decision_function(X, offset), groups)
 
     def probabilities_of_scores(self, scores: NDArray[np.float64], groups: Any = None) -> NDArray[np.float64]:
         """As `predict_proba`, from scores.
@@ -260,6 +294,7 @@ class Model(ModelData):
         metrics: Sequence[str] | None = None,
         sample_weight: Any = None,
         groups: Any = None,
+        offset: Any = None,
     ) -> dict[str, float | None]:
         """Measures of this model on rows with targets, by name; None where a measure is not defined.
 
@@ -270,6 +305,7 @@ class Model(ModelData):
             for those that the loss names.
         sample_weight : (rows,), >= 0; None for 1 each.
         groups : (rows,) integers: the query or sentence of each row.
+        offset : (rows,) or (rows, scores), where the model was trained with one; None for that of the rows themselves.
 
         Raises
         ------
@@ -279,7 +315,7 @@ class Model(ModelData):
         from bmrm.metrics import evaluate
 
         names = self._names(metrics)
-        return evaluate(names, self._scored(X, y, sample_weight, groups))
+        return evaluate(names, self._scored(X, y, sample_weight, groups, offset))
 
     def evaluate_chunks(
         self, X: Any, y: Any = None, *, sample_weight: Any = None, groups: Any = None
@@ -335,7 +371,10 @@ class Model(ModelData):
         from bmrm.metrics import evaluate
 
         scores = self._checked_scores(scores)
-        data = Dataset.from_arrays(np.zeros((len(scores), 1)), y, sample_weight, groups)
+        data = Dataset.from_arrays(np.arange(float(len(scores)))[:, None], y, sample_weight, groups)
+        if self.header.get(SHARES):
+            data = rows_of_labels(data, self.loss)
+            scores = scores[np.asarray(data.X)[:, 0].astype(np.intp)]
         return evaluate(self._names(metrics), self._with_scores(data, scores))
 
     def evaluate_folds(
@@ -348,6 +387,7 @@ class Model(ModelData):
         confidence: float = 0.95,
         sample_weight: Any = None,
         groups: Any = None,
+        offset: Any = None,
         seed: int = 0,
     ) -> dict[str, Interval]:
         """As `evaluate`, of each of several parts of the rows: the mean and its interval, by name.
@@ -361,6 +401,7 @@ class Model(ModelData):
         metrics : names of measures that fit the loss; None for those that the loss names.
         sample_weight : (rows,), >= 0; None for 1 each.
         groups : (rows,) integers: the query or sentence of each row.
+        offset : (rows,) or (rows, scores), where the model was trained with one; None for that of the rows themselves.
         folds : how many parts of equal size, at random; rows of one group stay together.
         confidence : of the interval, in (0, 1).
         seed : of the parts.
@@ -372,7 +413,7 @@ class Model(ModelData):
         """
         from bmrm.metrics.intervals import folds_of, interval_over_folds, parts_of
 
-        names, rows = self._names(metrics), self._scored(X, y, sample_weight, groups)
+        names, rows = self._names(metrics), self._scored(X, y, sample_weight, groups, offset)
         parts = parts_of(rows, folds_of(len(rows.y), folds, rows.groups, seed))
         return {name: interval_over_folds(parts, name, confidence) for name in names}
 
@@ -390,13 +431,17 @@ class Model(ModelData):
         check_metrics(metrics, self.loss)
         return metrics
 
-    def _scored(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> Judged:
+    def _scored(self, X: Any, y: Any, sample_weight: Any, groups: Any, offset: Any = None) -> Judged:
         if isinstance(X, Dataset):
             data = X
         else:
             data = Dataset.from_arrays(X, y, sample_weight, groups, coding=self.encoding)
             warn_of_unknown(() if data.layout is None else data.layout.unknown)
-        return self._with_scores(data, self.decision_function(data))
+        if self.header.get(SHARES):
+            if offset is not None:
+                data, offset = data.with_offset(offset), None
+            data = rows_of_labels(data, self.loss)
+        return self._with_scores(data, self.decision_function(data, offset))
 
     def _with_scores(self, data: Dataset, scores: NDArray[np.float64]) -> Judged:
         check_labelled(self.loss, data, "data")

@@ -36,6 +36,10 @@ READ = (1, 2)
 OWN = "loss_"
 """Prefix of the loss's own arrays in the file."""
 
+OFFSET = "offset"
+"""Name of the offset in the header, and what it is called where it has no name of its own."""
+SHARES = "shares"
+"""Name in the header of whether targets were shares of labels."""
 RUN = "run_"
 """Prefix of the arrays of a checkpoint that are not part of the model."""
 NAMES = ("name_bytes", "name_ends")
@@ -162,12 +166,14 @@ def _wrong_header(header: Mapping[str, Any]) -> Iterator[str]:
     for name in ("objective", "lower_bound"):
         if type(header.get(name)) not in (int, float, type(None)) or abs(header.get(name) or 0) > sys.float_info.max:
             yield f"{name} is {shown(header[name])}, expected a number"
-    for name in ("status", "bias", "version"):
+    for name in ("status", "bias", "version", OFFSET):
         if not isinstance(header.get(name, ""), str):
             yield f"{name} is {shown(header[name])}, expected text"
     chosen = header.get("chosen", {})
     if not isinstance(chosen, dict) or not all(isinstance(value, str) for value in chosen.values()):
         yield f"chosen is {shown(chosen)}, expected text by name"
+    if type(header.get(SHARES, True)) is not bool:
+        yield f"{SHARES} is {shown(header[SHARES])}, expected true or false"
     if not _known_sets(header.get("sets")):
         yield "unknown form of sets of labels"
     if header.get("row_scale", "none") not in ROW_SCALES:
@@ -331,7 +337,8 @@ def _layout(path: Path | str, header: Mapping[str, Any], members: Mapping[str, N
                 checked_section(formats, section)
         encoding = Encoding.from_file(header["encoding"], members) if "encoding" in header else None
         names = unpacked(*(members[name] for name in NAMES)) if NAMES[0] in members else None
-        names = names if encoding is None else encoding.names
+        offset = (header.get("input") or {}).get("offset")
+        names = names if encoding is None else tuple(name for name in encoding.names if name != offset)
         if names is not None and len(names) != header["dimension"]:
             raise InputError(f"{len(names)} names of features, expected {header['dimension']}")
         one_based = header.get("one_based")

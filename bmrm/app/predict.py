@@ -26,7 +26,7 @@ from bmrm.data.joining import join_targets
 from bmrm.data.layout import Alike, Layout
 from bmrm.data.pieces import PIECE, Piece, pieces
 from bmrm.data.readers._core.formats import Batched, Divisible, Format, by_content, by_suffix, formats
-from bmrm.data.reading import format_for, from_one, parted, scan, with_columns
+from bmrm.data.reading import format_for, from_one, parted, read_offset, scan, with_columns
 from bmrm.problem import IncompatibleError, InputError, Targets, facts_of, provides
 
 if TYPE_CHECKING:
@@ -49,6 +49,7 @@ def lines_of(
     size: int = PIECE,
     *,
     labelled: Labelled | None = None,
+    offset: str | None = None,
     tell: Callable[[str], None] = lambda note: None,
 ) -> Iterator[str]:
     """A line for each row.
@@ -61,6 +62,7 @@ def lines_of(
     format : of the source; "auto" is that of the training files unless the name implies another.
     what : one of `ANSWERS`, or `ranks`.
     size : bytes of a piece.
+    offset : a file with the offset of the rows; None where a column has it, or the model needs none.
     labelled : what keeps the scores and targets of the rows, for measures.
     tell : is told each decision of the reader that is not certain, once.
 
@@ -70,6 +72,7 @@ def lines_of(
         The rows cannot be read, or the model does not give what was asked for.
     """
     parts = _telling(datasets(model, source, format, size), tell)
+    parts = parts if offset is None else _with_offset(parts, offset)
     parts = parts if labelled is None else labelled.watch(parts)
     return _ranks(model, parts) if what == "ranks" else _each(model, parts, ANSWERS[what])
 
@@ -128,6 +131,18 @@ def column_names(model: Model, what: str) -> list[str]:
         return [{"scores": "score", "labels": "label", "ranks": "rank"}[what]]
     count = model.weights.shape[1]
     return names if len(names) == count else [str(k) for k in range(count)]
+
+
+def _with_offset(parts: Iterator[Dataset], path: str) -> Iterator[Dataset]:
+    """The parts, each with its share of the offset in a file."""
+    offset, place = read_offset(path), 0
+    for data in parts:
+        if place + data.rows > len(offset):
+            raise InputError(f"{path}: the offset of {len(offset)} rows, there are more rows")
+        yield data.with_offset(offset[place : place + data.rows])
+        place += data.rows
+    if place < len(offset):
+        raise InputError(f"{path}: the offset of {len(offset)} rows, there are {place} rows")
 
 
 def _telling(parts: Iterator[Dataset], tell: Callable[[str], None]) -> Iterator[Dataset]:

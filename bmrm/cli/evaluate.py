@@ -6,7 +6,17 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from bmrm.app.tables import print_json, print_lines, print_pairs
-from bmrm.cli._core.arguments import add_data, add_loss, add_model, count, format_of, loaded, say_notes, share
+from bmrm.cli._core.arguments import (
+    add_data,
+    add_loss,
+    add_model,
+    add_offset,
+    count,
+    format_of,
+    loaded,
+    say_notes,
+    share,
+)
 from bmrm.cli._core.parser import Namespace, Parser
 
 EXAMPLES = """
@@ -23,6 +33,7 @@ def add_arguments(parser: Parser) -> None:
     add_model(parser)
     add_loss(parser)
     add_data(parser)
+    add_offset(parser)
     parser.add_argument(
         "--metrics",
         nargs="+",
@@ -49,6 +60,8 @@ def run(parsed: Namespace) -> int:
     """Print the measures."""
     from bmrm.app.measure import check_metrics
     from bmrm.data.encoding import unknown_in_words
+    from bmrm.data.files import about
+    from bmrm.data.reading import read_offset
     from bmrm.problem import facts_of
 
     model = loaded(parsed)
@@ -58,6 +71,9 @@ def run(parsed: Namespace) -> int:
     if data.layout is not None:
         unknown = unknown_in_words(data.layout.unknown)
         say_notes((*data.layout.notes, *filter(None, [unknown])), parsed.data)
+    if parsed.offset is not None:
+        with about(parsed.offset):
+            data = data.with_offset(read_offset(parsed.offset))
     title = f"{parsed.model} on {parsed.data}"
     if parsed.folds is None:
         with _naming(parsed.data):

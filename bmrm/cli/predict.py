@@ -6,7 +6,7 @@ import argparse
 import itertools
 import sys
 
-from bmrm.cli._core.arguments import add_data, add_loss, add_model, format_of, loaded, say_notes
+from bmrm.cli._core.arguments import add_data, add_loss, add_model, add_offset, format_of, loaded, say_notes
 from bmrm.cli._core.parser import Namespace, Parser
 
 EXAMPLES = """
@@ -29,6 +29,7 @@ def add_arguments(parser: Parser) -> None:
     add_model(parser)
     add_loss(parser)
     add_data(parser, ", with labels or without, or - for standard input")
+    add_offset(parser)
     parser.add_argument(
         "--out",
         metavar="FILE",
@@ -67,6 +68,7 @@ def run(parsed: Namespace) -> int:
         format_of(parsed),
         parsed.what,
         labelled=labelled,
+        offset=parsed.offset,
         tell=lambda note: None if parsed.quiet else say_notes([note], parsed.data),
     )
     columns = column_names(model, parsed.what)

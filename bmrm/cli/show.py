@@ -80,6 +80,10 @@ def _facts(found: Mapping[str, Any]) -> dict[str, str]:
         pairs["rows"] = "divided by their norm"
     if found["calibration"] is not None:
         pairs["probabilities"] = f"{found['calibration']['method']}, on {found['calibration']['rows']}"
+    if found["offset"] is not None:
+        pairs["offset"] = (
+            f"{found['offset']}, needed to predict" if found["offset"] != "offset" else "needed to predict"
+        )
     for name, value in found["learned"].items():
         pairs[name.replace("_", " ")] = str(value)
     return pairs

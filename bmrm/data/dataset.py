@@ -15,7 +15,7 @@ from bmrm.data.frames import has_numbers_only, is_frame, names_of, refuse_hidden
 from bmrm.data.index_arrays import check_sparse, is_sparse
 from bmrm.data.label_types import as_listed, is_na, of_one_type, stored
 from bmrm.data.labels import LabelSets
-from bmrm.data.layout import Layout, shown
+from bmrm.data.layout import Layout, columns_of, shown
 from bmrm.data.matrix import Csr, Features, Matrix, nnz_of, part_of, rows_of, with_columns
 from bmrm.data.raw_columns import NUMBER, Coding, RawTable
 from bmrm.problem import Check, InputError, Targets, Vector, unchecked
@@ -52,6 +52,9 @@ class Dataset:
         for name, array in (("weights", self.targets.weights), ("groups", self.targets.groups)):
             if array is not None and array.shape != (self.targets.rows,):
                 raise InputError(f"{name} have shape {array.shape}, expected ({self.targets.rows},)")
+        offset = self.targets.offset
+        if offset is not None and (offset.ndim not in (1, 2) or offset.shape[0] != self.targets.rows):
+            raise InputError(f"offset has shape {offset.shape}, expected ({self.targets.rows},)")
         structure = self.targets.structure
         if structure is not None and (structure.ndim != 2 or structure.shape[0] != self.targets.rows):
             raise InputError(f"structure has shape {structure.shape}, expected ({self.targets.rows}, numbers)")
@@ -126,11 +129,13 @@ class Dataset:
         return replace(self, X=with_columns(self.X, features), layout=layout)
 
     def checked(self) -> Dataset:
-        """The same rows, with features and weights checked as by `from_arrays`."""
-        weights = self.targets.weights
+        """The same rows, with features, weights and offset checked as by `from_arrays`."""
+        weights, offset = self.targets.weights, self.targets.offset
         if weights is not None:
             weights = check_weights(weights, self.rows, some=False)
-        return replace(self, X=check_matrix(self.X), targets=replace(self.targets, weights=weights))
+        if offset is not None:
+            offset = check_offset(offset, self.rows)
+        return replace(self, X=check_matrix(self.X), targets=replace(self.targets, weights=weights, offset=offset))
 
     def with_weights(self, weights: Any) -> Dataset:
         """The same rows with these sample weights.
@@ -147,6 +152,38 @@ class Dataset:
         checked = check_weights(weights, self.rows, some=False)
         return replace(self, targets=replace(self.targets, weights=checked))
 
+    def with_offset(self, offset: Any) -> Dataset:
+        """The same rows with numbers that are added to their scores, outside the weights.
+
+        Parameters
+        ----------
+        offset : (rows,), or (rows, scores) for several scores per row; finite. Or the name of a column, which is no
+            feature then.
+
+        Raises
+        ------
+        InputError
+            For an offset of another shape, or that is not finite; for a name that no column or several have.
+        """
+        if isinstance(offset, str):
+            return self._with_offset_column(offset)
+        return replace(self, targets=replace(self.targets, offset=check_offset(offset, self.rows)))
+
+    def _with_offset_column(self, name: str) -> Dataset:
+        names = self.feature_names or ()
+        if names.count(name) != 1:
+            told = "the columns have no names" if not names else f"{names.count(name)} columns have this name"
+            raise InputError(f"offset is {shown(name)}, expected numbers or the name of a column; {told}")
+        place = names.index(name)
+        kept = np.delete(np.arange(len(names)), place)
+        if not kept.size:
+            raise InputError(f"offset is {shown(name)}, the only column; expected at least one feature")
+        column = columns_of(self.X, np.array([place]))
+        values = np.ravel(column.to_scipy().toarray() if isinstance(column, Csr) else column).astype(np.float64)
+        layout = replace(self.layout or Layout(), features=len(kept), names=tuple(names[k] for k in kept), offset=name)
+        targets = replace(self.targets, offset=check_offset(values, self.rows))
+        return replace(self, X=columns_of(self.X, kept), targets=targets, layout=layout)
+
     @classmethod
     def from_arrays(
         cls,
@@ -155,6 +192,7 @@ class Dataset:
         weights: Any = None,
         groups: Any = None,
         structure: Any = None,
+        offset: Any = None,
         coding: Coding | Encoding | None = None,
     ) -> Dataset:
         """Check and convert arrays; none of them is changed, and `X` is not copied where it fits as it is.
@@ -170,6 +208,8 @@ class Dataset:
         weights : (rows,) finite, >= 0; None means 1 for every row. All may be 0 where these are a rank's rows.
         groups : (rows,) integers or text; None means no groups.
         structure : (rows, numbers) or (rows,) integers, what a loss over structures asks for; None means none.
+        offset : (rows,) or (rows, scores) finite numbers that are added to the scores; or the name of a column; None
+            means none.
         coding : how columns become features that hold text or categories, or lack values: a `Coding` that is wanted,
             or the `Encoding` of other rows; None: such columns are refused.
 
@@ -183,7 +223,7 @@ class Dataset:
             raise InputError(f"X has shape {tuple(matrix.shape)}, expected at least one column")
         rows = int(matrix.shape[0])
         labels, dtype = (np.zeros(rows), "") if y is None else check_labels(y, rows)
-        return cls(
+        found = cls(
             matrix,
             Targets(
                 labels,
@@ -197,6 +237,7 @@ class Dataset:
             else Layout(features=matrix.shape[1], names=names, encoding=encoding, unknown=unknown),
             y is not None,
         )
+        return found if offset is None else found.with_offset(offset)
 
 
 Named = tuple[Matrix, "tuple[str, ...] | None", "Encoding | None", tuple[Unknown, ...]]
@@ -418,6 +459,18 @@ def near_one(weights: Vector, largest: float | None = None) -> Vector:
     most = float(weights.max(initial=0.0)) if largest is None else largest
     found: Vector = np.ldexp(weights, -int(np.frexp(most)[1]))
     return found
+
+
+def check_offset(offset: Any, rows: int) -> NDArray[np.float64]:
+    """What is added to scores as float64, (rows,) or (rows, scores), finite."""
+    array = plain_numbers(offset, "offset")
+    if array.ndim not in (1, 2):
+        raise InputError(f"offset has shape {array.shape}, expected ({rows},) or ({rows}, scores)")
+    _check_length("offset", array.shape[0], rows)
+    if not _all_finite(array):
+        row = int(np.argwhere(~np.isfinite(array))[0][0])
+        raise InputError(f"offset: row {row} is {array[row]}, expected finite numbers")
+    return np.ascontiguousarray(array)
 
 
 def check_groups(groups: Any, rows: int) -> NDArray[np.int64]:

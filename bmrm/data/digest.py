@@ -15,12 +15,12 @@ from bmrm.kernels.products import digest
 
 Words = NDArray[np.uint64]
 UNSIGNED = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
-WEIGHT, GROUP, TARGET, STRUCTURE = 1 << 40, 1 << 41, 1 << 42, 1 << 43
+WEIGHT, GROUP, TARGET, STRUCTURE, OFFSET = (1 << bit for bit in range(40, 45))
 """Column numbers in the digest beyond those of features."""
 
 
 def digests(data: Dataset) -> Words:
-    """A number per row, from features, targets, weight and group; independent of the other rows and of their order."""
+    """A number per row, from features, targets, weight, group, offset; independent of other rows and of their order."""
     X, targets = data.X, data.targets
     rows = np.zeros(data.rows, np.uint64)
     if isinstance(X, Csr):
@@ -35,6 +35,8 @@ def digests(data: Dataset) -> Words:
         _add_columns(rows, targets.groups, GROUP)
     if targets.structure is not None:
         _add_columns(rows, targets.structure, STRUCTURE)
+    if targets.offset is not None:
+        _add_columns(rows, targets.offset, OFFSET)
     return rows
 
 

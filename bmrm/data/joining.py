@@ -54,10 +54,10 @@ def join_targets(targets: Sequence[Targets], origin: str) -> Targets:
     y: Any = joined(sets) if sets else _joined_labels(targets)
     dtypes = [t.dtype for t in targets if t.rows]
     dtype = functools.reduce(common_type, dtypes) if dtypes else ""
-    weights, groups, structure = (
-        _join_all([getattr(t, name) for t in targets]) for name in ("weights", "groups", "structure")
+    weights, groups, structure, offset = (
+        _join_all([getattr(t, name) for t in targets]) for name in ("weights", "groups", "structure", "offset")
     )
-    return Targets(y, weights, groups, dtype, structure=structure)
+    return Targets(y, weights, groups, dtype, structure=structure, offset=offset)
 
 
 def _joined_labels(targets: Sequence[Targets]) -> NDArray[Any]:
@@ -107,7 +107,7 @@ def packed(data: Dataset) -> Bytes:
             arrays["known"] = sets.known
     else:
         arrays["y"] = t.y
-    beside = {"weights": t.weights, "groups": t.groups, "structure": t.structure}
+    beside = {"weights": t.weights, "groups": t.groups, "structure": t.structure, "offset": t.offset}
     arrays |= {name: one for name, one in beside.items() if one is not None}
     return _written(about, arrays)
 
@@ -123,8 +123,10 @@ def unpacked(content: Bytes) -> Dataset:
     y: Any = arrays.get("y")
     if y is None:
         y = LabelSets(arrays["ends"], arrays["labels"], about["sets"], about["form"], arrays.get("known"))
-    structure = arrays.get("structure")
-    targets = Targets(y, arrays.get("weights"), arrays.get("groups"), about["dtype"], structure=structure)
+    structure, offset = arrays.get("structure"), arrays.get("offset")
+    targets = Targets(
+        y, arrays.get("weights"), arrays.get("groups"), about["dtype"], structure=structure, offset=offset
+    )
     return Dataset(X, targets, None, about["labelled"])
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import NoneType
 from typing import Any
 
 import numpy as np
@@ -39,6 +40,7 @@ class Layout:
     ignored : the names of columns that were left out.
     notes : what was decided in reading them, for the user; no property of the format.
     stated : whether the number of columns was given, not found.
+    offset : the name of the column with the offset, which is no feature; None without.
     """
 
     format: Mapping[str, Any] | None = None
@@ -53,6 +55,7 @@ class Layout:
     ignored: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     stated: bool = False
+    offset: str | None = None
 
     @property
     def columns(self) -> tuple[str, ...] | None:
@@ -69,7 +72,7 @@ class Layout:
 
     def described(self) -> dict[str, Any] | None:
         """Format and place of the labels as JSON, as ranks exchange them and a model file keeps them."""
-        if self.format is None and not self.ignored:
+        if self.format is None and not self.ignored and self.offset is None:
             return None
         labels = None if self.labels is None else list(self.labels)
         return {
@@ -77,7 +80,7 @@ class Layout:
             "labels": labels,
             "places": None if self.places is None else list(self.places),
             "ignored": list(self.ignored),
-        }
+        } | ({} if self.offset is None else {"offset": self.offset})
 
     @classmethod
     def from_described(cls, plain: Any, **known: Any) -> Layout:
@@ -86,7 +89,9 @@ class Layout:
             return cls(**known)
         format, labels, places, ignored = (plain.get(key) if isinstance(plain, dict) else None for key in DESCRIBED)
         fits = isinstance(format, dict) and isinstance(format.get("name"), str)
-        fits = fits or (format is None and isinstance(ignored, list) and bool(ignored))
+        offset = plain.get("offset") if isinstance(plain, dict) else None
+        fits = fits or (format is None and isinstance(ignored, list) and bool(ignored or offset))
+        fits = fits and isinstance(offset, (str, NoneType))
         for values, kind in ((labels, str), (places, int), (ignored, str)):
             fits = fits and (values is None or (isinstance(values, list) and all(type(v) is kind for v in values)))
         if not fits:
@@ -96,6 +101,7 @@ class Layout:
             labels=None if labels is None else tuple(labels),
             places=None if places is None else tuple(places),
             ignored=tuple(ignored or ()),
+            offset=offset,
             **known,
         )
 

@@ -37,6 +37,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bmrm.data.dataset import Dataset
 from bmrm.data.files import divisible, is_number, open_text
@@ -296,17 +297,36 @@ def read_weights(path: str | Path) -> Vector:
     InputError
         Naming the file and the line.
     """
-    path = Path(path)
-    weights = array("d")
+    table = _numbers(Path(path), "weights", 0.0, "a finite number >= 0", width=1)
+    return table[:, 0]
+
+
+def read_offset(path: str | Path) -> NDArray[np.float64]:
+    """The offset of a file, as `read_weights` but any finite numbers; (rows,), or (rows, scores) with several a line.
+
+    Raises
+    ------
+    InputError
+        Naming the file and the line.
+    """
+    table = _numbers(Path(path), "numbers", -math.inf, "finite numbers, as many as in the first line")
+    return table[:, 0] if table.shape[1] == 1 else table
+
+
+def _numbers(path: Path, what: str, least: float, expected: str, width: int | None = None) -> NDArray[np.float64]:
+    """A row for each line that is not blank, of `width` numbers, by default as many as in the first."""
+    numbers = array("d")
     with open_text(path) as file:
         for line, text in enumerate(file, start=1):
-            token = text.split("#", 1)[0].strip()
-            if not token:
+            told = text.split("#", 1)[0].strip()
+            if not told:
                 continue
-            weight = float(token) if is_number(token) else math.nan
-            if not 0.0 <= weight < math.inf:
-                raise InputError(f"{path}, line {line}: {token!r}, expected a finite number >= 0")
-            weights.append(weight)
-    if not weights:
-        raise InputError(f"{path}: the file has no weights")
-    return np.array(weights, np.float64)
+            tokens = [told] if width == 1 else told.split()
+            width = len(tokens) if width is None else width
+            found = [float(token) if is_number(token) else math.nan for token in tokens]
+            if len(found) != width or not all(least <= number < math.inf and number > -math.inf for number in found):
+                raise InputError(f"{path}, line {line}: {told!r:.60}, expected {expected}")
+            numbers.extend(found)
+    if not numbers:
+        raise InputError(f"{path}: the file has no {what}")
+    return np.array(numbers, np.float64).reshape(-1, width or 1)

@@ -93,7 +93,7 @@ def write_npz(path: str | PathLike[str], data: Dataset) -> None:
     if data.feature_names is not None:
         arrays["names"] = np.array(data.feature_names, np.str_)
     arrays |= _label_arrays(targets) if data.labelled else {}
-    arrays |= {key: array for key in ("weights", "groups") if (array := getattr(targets, key)) is not None}
+    arrays |= {key: array for key in ("weights", "groups", "offset") if (array := getattr(targets, key)) is not None}
     with whole_file(path) as file:
         write_arrays(file, arrays)
 

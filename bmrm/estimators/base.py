@@ -123,6 +123,8 @@ ATTRIBUTES = {
 ROWS = {
     "X": "(rows, features) array, sparse matrix or data frame of finite numbers; float32 stays float32.",
     "sample_weight": "(rows,) array of numbers >= 0; None for 1 each.",
+    "offset": "(rows,) numbers, or (rows, scores) for several scores a row, which are added to the scores; `predict` "
+    "needs them where `fit` had some. None for 0.",
 }
 """Descriptions of the arguments of methods."""
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field, replace
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn.base import ClassifierMixin
+from sklearn.metrics import accuracy_score
 from sklearn.utils import Tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
@@ -24,6 +25,9 @@ from bmrm.estimators.rows import RowEstimator
 from bmrm.losses import LOSSES
 from bmrm.problem import InputError, Loss, LossFacts, facts_of, provides, shown
 from bmrm.problem.loss import HasClassScores, HasProbabilities
+
+if TYPE_CHECKING:
+    from bmrm.app.model import Model
 
 FEW = 20
 """Most different fractions that always count as grades; of more each must occur twice on average."""
@@ -60,29 +64,38 @@ class Classifier(ClassifierMixin, RowEstimator):
     class_weight: Mapping[Any, float] | str | None = None
     calibrate: str | Mapping[str, Any] | None = None
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Classifier:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> Classifier:
         """Train.
 
         Parameters
         ----------
-        y : (rows,) labels.
+        y : (rows,) labels. For `logistic` also (rows, 2) successes and trials, for `softmax` (rows, classes) a share of
+            each class; labels are then the numbers from 0.
 
         Raises
         ------
         InputError
-            Wrong parameters; fewer than two classes; more than two with a loss for two.
+            Wrong parameters; fewer than two classes; more than two with a loss for two; shares that are none.
 
         Warns
         -----
         ConvergenceWarning
             With the gap, where it is wider than `tol`.
         """
+        if getattr(y, "ndim", 1) == 2 and y.shape[1] > 1 and self._loss_facts().takes_shares:
+            X, y = self._training_rows(X, y, multi_output=True, y_numeric=True)
+            data, loss = self._dataset(X, y, sample_weight, offset=offset), self._prepared_loss()
+            more = {"class_weight": self.class_weight, "calibrate": self.calibrate}
+            return self._taken(self._train(data, loss, self.fit_intercept, **more))
         X, y = self._training_rows(X, y)
         check_classification_targets(y)
         weights = self._weights(y, sample_weight)
         loss, classes = self._fitting_loss(y, weights)
-        data = self._dataset(X, y, weights, classes=classes)
-        model = self._train(data, loss, self.fit_intercept, calibrate=self.calibrate)
+        data = self._dataset(X, y, weights, classes=classes, offset=offset)
+        return self._taken(self._train(data, loss, self.fit_intercept, calibrate=self.calibrate))
+
+    def _taken(self, model: Model) -> Classifier:
+        """This one, with the attributes of a model."""
         self.classes_, table, intercept = model.labels, model.weights, model.intercept
         if provides(model.loss, HasClassScores):
             self.classes_ = np.array(model.loss.class_labels(list(model.labels)))
@@ -93,32 +106,41 @@ class Classifier(ClassifierMixin, RowEstimator):
         self.intercept_ = intercept
         return self
 
-    def decision_function(self, X: Any) -> NDArray[np.float64]:
+    def decision_function(self, X: Any, offset: Any = None) -> NDArray[np.float64]:
         """Scores: (rows,), above 0 for the second class, or (rows, classes), largest for the predicted one."""
-        scores, loss = self._scores(X), self.model_.loss
+        scores, loss = self._scores(X, offset), self.model_.loss
         if provides(loss, HasClassScores):
             scores = loss.class_scores(scores)
         return scores[:, 1] - scores[:, 0] if scores.ndim == 2 and scores.shape[1] == 2 else scores
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: Any, offset: Any = None) -> NDArray[Any]:
         """Labels, (rows,)."""
-        scores = self._scores(X)
+        scores = self._scores(X, offset)
         labels: NDArray[Any] = self.model_.predict_scores(scores)
         return labels
 
     @available_if(has_probabilities)
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+    def predict_proba(self, X: Any, offset: Any = None) -> NDArray[np.float64]:
         """Probabilities of the classes, (rows, classes), where the loss or `calibrate` gives them."""
-        scores = self._scores(X)
+        scores = self._scores(X, offset)
         probabilities: NDArray[np.float64] = self.model_.probabilities_of_scores(scores)
         return probabilities
 
     @available_if(has_probabilities)
-    def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
+    def predict_log_proba(self, X: Any, offset: Any = None) -> NDArray[np.float64]:
         """Logarithms of the probabilities of the classes, (rows, classes)."""
         with np.errstate(divide="ignore"):
-            logarithms: NDArray[np.float64] = np.log(self.predict_proba(X))
+            logarithms: NDArray[np.float64] = np.log(self.predict_proba(X, offset))
         return logarithms
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> float:
+        """Share of the rows with the right label, by weight.
+
+        Parameters
+        ----------
+        y : (rows,) labels.
+        """
+        return float(accuracy_score(y, self.predict(X, offset), sample_weight=sample_weight))
 
     def _weights(self, y: NDArray[Any], sample_weight: Any) -> Any:
         if self.class_weight is None:

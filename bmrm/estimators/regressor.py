@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import OutlierMixin, RegressorMixin
+from sklearn.metrics import r2_score
 from sklearn.utils import Tags
 
 from bmrm.data.dataset import plain_labels
@@ -40,7 +41,7 @@ class Regressor(RegressorMixin, RowEstimator):
     loss: str | Mapping[str, Any] | Loss = field(default="least_squares", kw_only=False)
     fit_intercept: bool = True
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Regressor:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> Regressor:
         """Train.
 
         Parameters
@@ -60,17 +61,26 @@ class Regressor(RegressorMixin, RowEstimator):
         loss = self._prepared_loss()
         several = facts_of(loss).task == "multivariate"
         X, y = self._training_rows(X, y, y_numeric=True, multi_output=several)
-        model = self._train(self._dataset(X, y, sample_weight), loss, self.fit_intercept)
+        model = self._train(self._dataset(X, y, sample_weight, offset=offset), loss, self.fit_intercept)
         self._table = y.ndim == 2
         self.coef_ = np.atleast_2d(model.weights.T) if self._table else model.weights.reshape(-1)
         self.intercept_ = model.intercept if self._table else float(model.intercept[0])
         return self
 
-    def predict(self, X: Any) -> NDArray[np.float64]:
+    def predict(self, X: Any, offset: Any = None) -> NDArray[np.float64]:
         """Numbers, (rows,) or (rows, targets): the scores, or their exponentials for losses with a logarithmic link."""
-        scores = self._scores(X)
+        scores = self._scores(X, offset)
         predicted: NDArray[np.float64] = self.model_.predict_scores(scores)
         return predicted.reshape(len(predicted), -1) if self._table else predicted.reshape(-1)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> float:
+        """R2, by weight; of several targets the mean.
+
+        Parameters
+        ----------
+        y : (rows,) numbers, or (rows, targets).
+        """
+        return float(r2_score(y, self.predict(X, offset), sample_weight=sample_weight))
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

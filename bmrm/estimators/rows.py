@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, check_X_y, validate_data
 
-from bmrm.data.dataset import Dataset, coded, named_matrix, plain_array, plain_labels, refuse_weightless
+from bmrm.data.dataset import Dataset, coded, named_matrix, plain_array, plain_labels, plain_numbers, refuse_weightless
 from bmrm.data.encoding import Encoding, warn_of_unknown
 from bmrm.data.files import about
 from bmrm.data.frames import has_numbers_only, is_frame, refuse_hidden, values_of, without_fill
@@ -82,10 +82,18 @@ class RowEstimator(LinearEstimator):
             return Coding.checked(self.categorical, self.text, self.missing, self.drop_first, self.rare)
 
     def _dataset(
-        self, X: Any, y: Any = None, weights: Any = None, groups: Any = None, classes: NDArray[Any] | None = None
+        self,
+        X: Any,
+        y: Any = None,
+        weights: Any = None,
+        groups: Any = None,
+        classes: NDArray[Any] | None = None,
+        offset: Any = None,
     ) -> Dataset:
         """Validated rows, with the names of the features; `classes` that count though their rows may weigh 0."""
         data = Dataset.from_arrays(X, y, weights, groups)
+        if offset is not None:
+            data = data.with_offset(plain_numbers(offset, "offset"))
         refuse_weightless(data.targets.weights)
         names = getattr(self, "feature_names_in_", None) if self.encoding_ is None else self.encoding_.names
         layout = None
@@ -96,13 +104,14 @@ class RowEstimator(LinearEstimator):
             targets = replace(targets, classes=tuple(stored(classes)[0].tolist()))
         return Dataset(data.X, targets, layout, data.labelled)
 
-    def _scores(self, X: Any) -> NDArray[np.float64]:
+    def _scores(self, X: Any, offset: Any = None) -> NDArray[np.float64]:
         """Scores of the model, (rows,) or (rows, scores)."""
         check_is_fitted(self)
         rows = self._validated(X, reset=False)
         if self.encoding_ is not None:  # they are features by now
             rows = Dataset(rows, Targets(np.zeros(rows.shape[0])))
-        scores: NDArray[np.float64] = self.model_.decision_function(rows)
+        given = None if offset is None else plain_numbers(offset, "offset")
+        scores: NDArray[np.float64] = self.model_.decision_function(rows, given)
         return scores
 
     def __sklearn_tags__(self) -> Tags:

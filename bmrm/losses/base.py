@@ -115,6 +115,8 @@ class LossBase:
     """Why an intercept that the regularizer does not touch has no meaning; empty where it has one."""
     instead_of_intercept: ClassVar[str] = ""
     """What serves as an intercept, so that a free one is there only where it is asked for; empty for most losses."""
+    takes_shares: ClassVar[bool] = False
+    """Whether targets may be shares of labels, for a negative log likelihood."""
     multiclass: ClassVar[str] = ""
     """The loss that takes its place where there are more than two classes; empty where there is none."""
 

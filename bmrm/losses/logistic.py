@@ -90,12 +90,13 @@ class Logistic(MarginLoss):
     """log(1 + exp(-y f)): the negative log likelihood of logistic regression.
 
     Domain: two classes, y in {-1, 1}; the probability of the positive one is 1 / (1 + exp(-f)). Finite for every
-    finite f. Curvature at most 1/4.
+    finite f. Curvature at most 1/4. Targets may be shares of the positive class, or successes and trials.
     """
 
     formula = "log(1 + exp(-y f))"
     source = "Cox 1958; Collins, Schapire & Singer 2000"
     multiclass = "softmax"
+    takes_shares = True
     smooth = True
     hessian_bound = 0.25
     metrics = ("accuracy", "auc", "log_loss")

@@ -107,12 +107,14 @@ class Softmax(MulticlassLoss):
 
     Domain: at least two classes. The probability of class k is exp(f_k) / sum_j exp(f_j). Adding a constant to all
     scores of a row does not change the loss. Finite for every finite f. With two classes it is `logistic` in f_2 - f_1.
+    Targets may be a row of shares, one of each class.
     """
 
     formula = "log(sum_k exp(f_k)) - f_y"
     source = "Bishop 2006, section 4.3.4"
     smooth = True
     shift_invariant = True
+    takes_shares = True
     metrics = ("accuracy", "log_loss")
     kernel = staticmethod(softmax_kernel)
     along_kernel = staticmethod(along_by_blocks(softmax_kernel))

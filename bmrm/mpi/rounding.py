@@ -68,7 +68,8 @@ def gathered_rounding(ranks: Ranks, whole: LossPhi) -> Rounding:
         if constant is not None:
             f, free = f + whole.constant(constant), free + whole.constant(b)
         layout = ScoreLayout(whole.facts.scores_per_row)
-        sizes, terms, length, growth = measured(whole, layout, f, free, int(longest), b, coupled=True, far=reach > 0.0)
+        far, offset = reach > 0.0, whole.bound.offset
+        sizes, terms, length, growth = measured(whole, layout, f, free, int(longest), b, True, far, offset)
         absolute_product = ranks.array("rounding", "absolute_rmatvec", gathered.hand_out(sizes))
         return Magnitudes(absolute_product, terms, length, growth * row_norm(mine))
 

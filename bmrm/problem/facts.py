@@ -89,6 +89,7 @@ class LossFacts:
     instead_of_intercept : what serves as an intercept, so that a free one is there only where it is asked for.
     multiclass : the loss that takes its place where there are more than two classes; empty where there is none.
     targets_from : "", ">= 0" or "> 0": where the targets of a regression begin.
+    takes_shares : whether targets may be shares of labels: the loss of a row is then the mean of those of its labels.
     """
 
     name: str = ""
@@ -113,6 +114,7 @@ class LossFacts:
     instead_of_intercept: str = ""
     multiclass: str = ""
     targets_from: str = ""
+    takes_shares: bool = False
 
 
 _DEFAULTS: tuple[tuple[str, Any], ...] = tuple((field.name, field.default) for field in fields(LossFacts))

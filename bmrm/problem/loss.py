@@ -24,7 +24,8 @@ class Targets:
     must know of each row besides its label, such as which row of its group is the parent of a node; rows of a group are
     counted from 0, so that groups may be moved. `dtype` names the type that the labels had where `y` has another
     ("bool", "int64", "datetime64[D]"; see `bmrm.data.label_types`). `classes` are labels, as in `y`, that count though
-    all their rows weigh 0; others without a row of positive weight do not.
+    all their rows weigh 0; others without a row of positive weight do not. `offset`, (rows,) or (rows, scores) float64
+    or None, is added to the scores of the rows before a loss sees them; losses do not look at it.
     """
 
     y: NDArray[Any]
@@ -33,6 +34,7 @@ class Targets:
     dtype: str = ""
     classes: tuple[float | str, ...] = ()
     structure: NDArray[np.int64] | None = None
+    offset: Array | None = None
 
     @property
     def rows(self) -> int:
@@ -46,8 +48,9 @@ class Targets:
         """The chosen rows, in the order given, repetition allowed; a copy but for a slice."""
         if not isinstance(rows, slice):
             rows = np.asarray(rows) if len(rows) else np.empty(0, np.int64)
-        beside: list[Any] = [None if one is None else one[rows] for one in (self.weights, self.groups, self.structure)]
-        return Targets(self.y[rows], beside[0], beside[1], self.dtype, structure=beside[2])
+        each = self.weights, self.groups, self.structure, self.offset
+        beside: list[Any] = [None if one is None else one[rows] for one in each]
+        return Targets(self.y[rows], beside[0], beside[1], self.dtype, structure=beside[2], offset=beside[3])
 
 
 @dataclass(frozen=True)

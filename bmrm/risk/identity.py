@@ -23,7 +23,7 @@ def identity(data: Dataset, loss: Loss, summary: Summary, columns: Columns, bias
         X, targets = data.X, data.targets
         arrays: list[Any] = [*features_of(X).arrays()]
         arrays += [targets.weights, targets.groups, columns.scale, columns.shift]
-        arrays += [] if targets.structure is None else [targets.structure]
+        arrays += [one for one in (targets.structure, targets.offset) if one is not None]
         for array in arrays:
             digest.update(b"-" if array is None else np.ascontiguousarray(array).tobytes())
         digest.update(_text(targets.y).encode())

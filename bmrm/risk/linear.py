@@ -270,7 +270,8 @@ def _row_subsets(risk: LinearRisk) -> ChosenRows | None:
 
 
 def _dual_steps(risk: LinearRisk) -> RowAscents | None:
-    steps = dual_steps(risk.loss, risk.bound.whole, risk.rows_map, risk.mass, risk.infimum)
+    bound = risk.bound
+    steps = dual_steps(risk.loss, bound.bare, risk.rows_map, risk.mass, risk.infimum, bound.offset)
     return None if steps is None else steps.metered(risk.meter)
 
 

@@ -113,6 +113,7 @@ def measured(
     constant: Array,
     coupled: bool,
     far: bool,
+    offset: Array | None = None,
 ) -> tuple[Array, float, float, float]:
     """Slopes in absolute values, what makes the value besides, the length of sums, and the growth of the first.
 
@@ -127,12 +128,13 @@ def measured(
     constant : added to all scores, its absolute value; (scores per row,).
     coupled : whether scores of several rows are added, as along a sentence.
     far : whether planes were taken elsewhere, on the other side of kinks: their slopes may be those at 0 as well.
+    offset : what phi adds to the scores, like them; None for nothing.
     """
     value, sizes = phi.value_and_slope(f)
     sizes = np.abs(sizes)
     at_zero = np.abs(phi.value_and_slope(np.zeros_like(f))[1])
-    beside = np.abs(f)
-    beside += free
+    scores = np.abs(f) if offset is None else np.abs(f) + np.abs(offset)
+    beside = scores + free
     beside *= (longest + 4.0) * EPS
     beside += TINY
     for side in _sides(f.shape):
@@ -150,12 +152,12 @@ def measured(
     total, growth = abs(value), 0.0
     if coupled or (phi.facts.smooth and table.ndim > 1):
         # exponents, or sums of scores that are compared, are differences of scores: their rounding is in the slopes
-        inside = float(np.abs(f).sum()) if coupled else float(np.abs(f).max(initial=0.0))
+        inside = float(scores.sum()) if coupled else float(scores.max(initial=0.0))
         total += inside * float(np.maximum(sizes, at_zero).max(initial=0.0))
         sizes *= 1.0 + inside / max(length, 1.0)
         if phi.facts.smooth:  # a maximum has the slope of some labeling or ranking, whose plane holds as well
             growth = (f.size if coupled else 1.0) / (max(length, 1.0) + inside)
-    added = (sizes + at_zero) * np.abs(f)
+    added = (sizes + at_zero) * scores
     # With free constants planes come from other constants, where rows whose slope is 0 here are at a kink.
     total += float(added.sum() if constant.any() else added[sizes > 0.0].sum()) + float((table * constant).sum())
     return sizes, total, length, growth
@@ -190,10 +192,11 @@ def row_rounding(loss: Loss, map: DataMap | TailedMap, phi: LossPhi, layout: Sco
             f, free = f + phi.constant(constant), free + phi.constant(b)
         with np.errstate(all="ignore"):  # any w may be asked for
             coupled = loss.decomposes != "rows"
+            offset = phi.bound.offset
             sizes, terms, length, growth = measured(
-                phi, layout, f, free, without.longest, b, coupled=coupled, far=reach > 0.0
+                phi, layout, f, free, without.longest, b, coupled=coupled, far=reach > 0.0, offset=offset
             )
-            terms += _cancelled(loss, phi, f)
+            terms += _cancelled(loss, phi, f if offset is None else f + offset)
         return Magnitudes(without.rmatvec(sizes), terms, length, growth * row_norm(map) if growth else 0.0)
 
     return rounding_of(loss, map, lambda *given: map.meter.timed(0.0, at, *given))
@@ -201,7 +204,7 @@ def row_rounding(loss: Loss, map: DataMap | TailedMap, phi: LossPhi, layout: Sco
 
 def _cancelled(loss: Loss, phi: LossPhi, f: Array) -> float:
     """What cancels inside the losses of rows, over the mass."""
-    whole = phi.bound.whole
+    whole = phi.bound.bare
     if not (isinstance(loss, RowLoss) and isinstance(whole, PreparedRows) and whole.rows):
         return 0.0
     sizes = loss.cancelled(f, whole.y)

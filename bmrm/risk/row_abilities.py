@@ -225,7 +225,7 @@ class LossVariants:
         if not provides(loss, HasMeanTarget):
             title = self.bound.facts.title
             raise IncompatibleError(f"{title} has no mean target to start from; leave binitmean off")
-        prepared: Any = self.bound.whole
+        prepared: Any = self.bound.bare
         weights = np.ones(self.rows) if prepared.weights is None else prepared.weights
         return float(weights @ loss.targets01(prepared.y)), float(weights.sum())
 

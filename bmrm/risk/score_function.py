@@ -35,6 +35,7 @@ from bmrm.problem.loss import completed
 from bmrm.problem.meter import UNMETERED, Meter, timed, timed_curve
 from bmrm.problem.results import is_own
 from bmrm.risk.linear_map import Span
+from bmrm.risk.offset import OffsetLoss, fitting, refuse_offset
 from bmrm.risk.score_layout import ScoreLayout
 
 Array = NDArray[np.float64]
@@ -51,13 +52,16 @@ class BoundLoss:
     Parameters
     ----------
     loss, targets, summary : as `Loss.prepare` takes them; `summary` is over all ranks.
-    whole : the loss prepared for `targets`; None to do it here.
+    bare : the loss prepared for `targets` but for their offset; None to do it here.
     facts : of the loss; None to read them here.
     scaled : whether `targets` are those of another `BoundLoss`, whose weights are in the unit of all rows already.
 
     Attributes
     ----------
     targets : with weights in a unit near their mean, see `in_mean_unit`; so are sums of values and masses.
+    bare : the loss of scores that have the offset of the targets.
+    offset : that, in the shape of the scores; None without.
+    whole : the loss of scores to which the offset is added.
     divisible : whether the loss is a sum over rows, or over groups of rows.
     """
 
@@ -66,22 +70,30 @@ class BoundLoss:
         loss: Loss,
         targets: Targets,
         summary: Summary,
-        whole: PreparedLoss | None = None,
+        bare: PreparedLoss | None = None,
         facts: LossFacts | None = None,
         scaled: bool = False,
     ) -> None:
-        if whole is None and not scaled and _weighs_by_us(loss):
+        if bare is None and not scaled and _weighs_by_us(loss):
             targets = in_mean_unit(targets, summary)
         self.loss, self.targets, self.summary = loss, targets, summary
         self.rows, self.divisible = targets.rows, loss.decomposes != "no"
         self._own = is_own(loss)
-        self.whole: PreparedLoss = completed(loss.prepare(targets, summary) if whole is None else whole)
+        self.bare: PreparedLoss = completed(loss.prepare(targets, summary) if bare is None else bare)
         self.facts = facts_of(loss) if facts is None else facts
+        self.offset: Array | None = None
+        if targets.offset is not None:
+            refuse_offset(self.facts, self.bare.extra_dim)
+            self.offset = fitting(targets.offset, self.bare.scores_per_row, self.facts)
+        self.whole = self._with_offset(self.bare, slice(None))
+
+    def _with_offset(self, bare: PreparedLoss, rows: slice | NDArray[np.int64]) -> PreparedLoss:
+        return bare if self.offset is None else OffsetLoss(bare, self.offset[rows])
 
     @property
     def learns(self) -> bool:
         """Whether the loss minimises something out besides an intercept."""
-        return type(self.whole).learned is not PreparedLoss.learned or "learned" in vars(self.whole)
+        return type(self.bare).learned is not PreparedLoss.learned or "learned" in vars(self.bare)
 
     @property
     def layout(self) -> ScoreLayout:
@@ -132,17 +144,22 @@ class BoundLoss:
         """The loss of the rows [start, stop), which part no group."""
         if (start, stop) == (0, self.rows):
             return self.whole
-        found = self.whole.part(start, stop)
-        return completed(self.loss.prepare(self.targets.part(start, stop), self.summary)) if found is None else found
+        found = self.bare.part(start, stop)
+        if found is None:
+            found = completed(self.loss.prepare(self.targets.part(start, stop), self.summary))
+        return self._with_offset(found, slice(start, stop))
 
     def take(self, rows: NDArray[np.int64]) -> PreparedLoss:
         """The loss of the chosen rows, repetition allowed."""
-        found = self.whole.take(rows)
+        return self._with_offset(self._taken(rows), rows)
+
+    def _taken(self, rows: NDArray[np.int64]) -> PreparedLoss:
+        found = self.bare.take(rows)
         return completed(self.loss.prepare(self.targets.take(rows), self.summary)) if found is None else found
 
     def some(self, rows: NDArray[np.int64]) -> BoundLoss:
         """The loss with the targets of the chosen rows."""
-        return BoundLoss(self.loss, self.targets.take(rows), self.summary, self.take(rows), self.facts)
+        return BoundLoss(self.loss, self.targets.take(rows), self.summary, self._taken(rows), self.facts)
 
 
 def _weighs_by_us(loss: Loss) -> bool:

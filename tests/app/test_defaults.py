@@ -10,8 +10,8 @@ from sklearn.linear_model import Ridge
 
 import bmrm
 from bmrm.app.config.config import load_settings
-from bmrm.app.defaults import _kinds as default_kinds
 from bmrm.app.defaults import default_loss
+from bmrm.app.defaults import kinds_of as default_kinds
 from bmrm.cli import main
 from bmrm.data.dataset import Dataset
 from bmrm.data.reading import read

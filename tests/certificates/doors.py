@@ -10,6 +10,7 @@ import warnings
 from dataclasses import replace
 from types import SimpleNamespace
 
+import numpy as np
 import yaml
 from sklearn.exceptions import ConvergenceWarning
 
@@ -46,16 +47,21 @@ def _by_estimator(problem, run):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         warnings.filterwarnings("ignore", ".*all weights are 0")
-        return estimator.fit(problem.X, problem.y, sample_weight=problem.given_weights).model_
+        return estimator.fit(problem.X, problem.y, sample_weight=problem.given_weights, offset=problem.offset).model_
 
 
 def _by_config(problem, run):
     with tempfile.TemporaryDirectory() as folder:
         data = bmrm.Dataset.from_arrays(problem.X, problem.y, problem.given_weights, problem.groups)
         write_npz(os.path.join(folder, "train.npz"), data)
+        offset = None
+        if problem.offset is not None:
+            offset = os.path.join(folder, "offset.txt")
+            np.savetxt(offset, problem.offset, fmt="%.17g")
         config = {
             "schema": 2,
-            "data": {"train": os.path.join(folder, "train.npz"), "bias": problem.bias, "scale": problem.scale},
+            "data": {"train": os.path.join(folder, "train.npz"), "bias": problem.bias, "scale": problem.scale}
+            | ({} if offset is None else {"offset": offset}),
             "loss": LOSSES.describe(problem.loss),
             "regularizer": REGULARIZERS.describe(problem.regularizer),
             "solver": {"name": run.solver, **run.options, "threads": run.threads},

@@ -130,6 +130,7 @@ def fitted(problem, run):
             solver=run.solver,
             sample_weight=problem.given_weights,
             groups=problem.groups,
+            offset=problem.offset,
             bias=problem.bias,
             scale=problem.scale,
             threads=run.threads,
@@ -139,7 +140,7 @@ def fitted(problem, run):
 
 
 def _solved(problem, solver, options, threads, start):
-    data = bmrm.Dataset.from_arrays(problem.X, problem.y, problem.given_weights, problem.groups)
+    data = problem.dataset()
     data = SCALINGS[problem.scale].rows(data)
     setting = Setting(
         problem.loss,
@@ -158,7 +159,7 @@ def start_of(problem, kind="normal"):
     Normal numbers, larger ones for a "far" start; "near" is where another solver ends, where one does.
     """
     random = np.random.default_rng(int(problem.name.split("/")[1]))
-    data = bmrm.Dataset.from_arrays(problem.X, problem.y, problem.given_weights, problem.groups)
+    data = problem.dataset()
     dim = bmrm.LinearRisk(data, problem.loss, bias=problem.bias == "regularized").dim
     point = random.normal(size=dim)
     if kind == "far":
@@ -307,6 +308,6 @@ def _wrong_copies(problem, twin, model):
         yield "the loaded model has other arrays"
     f, sizes = twin.scores(again.weights, again.intercept)
     with np.errstate(over="ignore"):
-        found = again.decision_function(problem.X)
+        found = again.decision_function(problem.X, problem.offset)
         if not np.all(np.abs(found - f) <= twin.roundings * 2.0**-53 * sizes):
             yield f"scores of the model are off by {np.max(np.abs(found - f)):.3g}"

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from bmrm.data.dataset import Dataset
 from bmrm.regularizers import REGULARIZERS
 from tests.certificates import features, penalties, plugins, targets
 
@@ -50,6 +51,8 @@ class Problem:
     runs: list[Run] = field(default_factory=list)
     scattered: bool = False
     """Whether the rows are cut into chunks of a few, and shared out among threads."""
+    offset: np.ndarray | None = None
+    """Added to the scores, and shaped like them; None for nothing."""
     unit: float | None = None
     """What the package's weights are times those of the formulas, all 1 where these have none; None as they are."""
 
@@ -59,6 +62,10 @@ class Problem:
         if self.unit is None:
             return self.weights
         return self.unit * (np.ones(len(self.exact)) if self.weights is None else self.weights)
+
+    def dataset(self):
+        """The rows as the package gets them."""
+        return Dataset.from_arrays(self.X, self.y, self.given_weights, self.groups, offset=self.offset)
 
     @property
     def title(self):
@@ -136,7 +143,9 @@ def varied(seed, index):
             traits = ["weights of all sizes"]
     regularizer, runs = _blocks(np.random.default_rng([seed, index, 3]), problem)
     runs = [_varied_run(rng, run) for run in runs]
-    given = {"unit": unit, "weights": weights, "traits": [*problem.traits, *traits], "runs": runs}
+    offset = _offset(np.random.default_rng([seed, index, 4]), problem)
+    traits += [] if offset is None else ["offset"]
+    given = {"unit": unit, "weights": weights, "traits": [*problem.traits, *traits], "runs": runs, "offset": offset}
     return replace(problem, regularizer=regularizer, **given)
 
 
@@ -151,6 +160,18 @@ def _blocks(rng, problem):
         most = 60 if run.solver in ("bundle", "line_search_bundle", "auto") else 400  # a cone program each
         run.options["max_iterations"] = min(run.options["max_iterations"], most)
     return regularizer, runs
+
+
+def _offset(rng, problem):
+    """Numbers for every score of a row, small, large or mostly 0, or None."""
+    if rng.random() < 0.8 or problem.loss.task == "sequence":
+        return None
+    data = Dataset.from_arrays(problem.X, problem.y, problem.weights, problem.groups)
+    prepared = problem.loss.prepare(data.targets, problem.loss.summarise(data.targets))
+    shape = (len(problem.exact), prepared.scores_per_row) if prepared.scores_per_row > 1 else len(problem.exact)
+    numbers = rng.normal(size=shape)
+    kind = str(rng.choice(["plain", "large", "few"]))
+    return {"plain": numbers, "large": 30.0 * numbers, "few": numbers * (rng.random(shape) < 0.2)}[kind]
 
 
 def _unit(rng, problem):

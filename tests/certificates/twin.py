@@ -68,12 +68,14 @@ class Twin:
         return Dataset.from_arrays(problem.X, None, problem.given_weights)
 
     def scores(self, weights, intercept):
-        """X v + b in extended precision, and the sizes that it is made of, those of the shift among them."""
+        """X v + b + offset in extended precision, and the sizes that it is made of, those of the shift among them."""
         table = weights.astype(np.longdouble)
-        f = (self.long @ table + (intercept if weights.ndim == 2 else intercept[0])).astype(float)
+        offset = 0.0 if self.problem.offset is None else self.problem.offset
+        f = (self.long @ table + (intercept if weights.ndim == 2 else intercept[0]) + offset).astype(float)
         sizes = (np.abs(self.rows) + np.abs(self.shift)) @ np.abs(weights) + np.abs(
             intercept if weights.ndim == 2 else intercept[0]
         )
+        sizes = sizes + np.abs(offset)
         return f, sizes
 
     def at(self, weights, intercept, transitions=None) -> Value:

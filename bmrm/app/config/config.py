@@ -94,6 +94,19 @@ def _calibrate(value: Any) -> Any:
     return None if found is None else found.plain()
 
 
+def _offset(value: Any) -> Any:
+    parts = ("train", "validation", "test")
+    if (
+        isinstance(value, Mapping)
+        and set(value) <= set(parts)
+        and all(isinstance(v, str) and v for v in value.values())
+    ):
+        return dict(value)
+    if value is None or (isinstance(value, str) and value):
+        return value
+    raise ValueError("the name of a column, a file, or {train: FILE, test: FILE}")
+
+
 Count = Annotated[int, BeforeValidator(_no_bool), Field(ge=-(2**63), lt=2**63)]
 Number = Annotated[float, BeforeValidator(_no_bool)]
 Files = Annotated[tuple[str, ...], BeforeValidator(_file_list)]
@@ -135,6 +148,9 @@ Factors = Annotated[
         }
     ),
 ]
+
+
+Offset = Annotated[str | dict[str, str] | None, BeforeValidator(_offset)]
 
 
 class DataSection(BaseModel):
@@ -192,6 +208,12 @@ class DataSection(BaseModel):
         "none", description="`unit_norm` per row; `standardize`, `max_abs` per feature, folded back into the weights"
     )
     weights: str | None = Field(None, description="a file with one sample weight per row")
+    offset: Offset = Field(
+        None,
+        description="what is added to the scores of the rows, outside the weights: the name of a column, which is no "
+        "feature then, or a file with a number per row, or as many as there are scores; with other parts "
+        "`{train: FILE, test: FILE}`; null = 0",
+    )
     share_rows: bool | None = Field(
         None,
         description="whether ranks may give rows to one another: all dealt out by chance, some for rank 0 to start "

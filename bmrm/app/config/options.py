@@ -31,6 +31,7 @@ SHORT: Mapping[Place, str] = {
     ("data", "bias"): "bias",
     ("data", "scale"): "scale",
     ("data", "weights"): "weights",
+    ("data", "offset"): "offset",
     ("data", "positive_label"): "positive-label",
     ("data", "class_weight"): "class-weight",
     LAMBDA: "lambda",
@@ -155,6 +156,10 @@ def _last_text(texts: Sequence[str], flag: str) -> str | None:
     return None if texts[-1] == "null" else texts[-1]
 
 
+def _text_or_table(texts: Sequence[str], flag: str) -> Any:
+    return last_yaml(texts, flag) if texts[-1].startswith("{") else _last_text(texts, flag)
+
+
 def _paths(texts: Sequence[str], flag: str) -> list[str] | None:
     return None if list(texts) == ["null"] else list(texts)
 
@@ -189,7 +194,9 @@ def _of_field(place: Place, field: Any) -> Option:
     doc = _doc(field.description, words or type_in_words(kind), field.default)
     choices = tuple(choice for part in parts for choice in part.get("enum", ()))
     listed = kind in (Columns, Columns | None)
-    read = _paths if files else columns if listed else _READERS.get(str(parts[0].get("type")), last_yaml)
+    tables = {"string", "object"} <= {str(part.get("type")) for part in parts}
+    plain = _text_or_table if tables else _READERS.get(str(parts[0].get("type")), last_yaml)
+    read = _paths if files else columns if listed else plain
     return Option(place, doc, read, choices, switch=field.annotation is bool)
 
 

@@ -19,11 +19,12 @@ from bmrm.data.layout import Alike, Layout
 from bmrm.data.matrix import features_of
 from bmrm.data.raw_columns import Coding
 from bmrm.data.readers._core.raw import Raw, nothing
-from bmrm.data.reading import from_one, is_made, read_weights, scan, with_columns
+from bmrm.data.reading import from_one, is_made, read_offset, read_weights, scan, with_columns
 from bmrm.data.text_reader import TextReader
 from bmrm.data.vocabulary import NamedColumns, Vocabulary, counts_of
 from bmrm.mpi.group import Group, together
 from bmrm.problem import IncompatibleError, InputError, Summary, Vector, facts_of, shown
+from bmrm.registry import nearest
 
 PARTS = ("train", "validation", "test")
 
@@ -85,6 +86,9 @@ def load(section: Mapping[str, Any], seed: int, group: Group) -> Loaded:
     with together(group):
         if layout.encoding is not None:
             raws["train"] = raws["train"].encoded(layout.encoding)
+        layout, files = _offset(section, layout)
+        if layout.offset is not None:
+            raws["train"] = raws["train"].with_offset(layout.offset)
         for part in PARTS[1:]:
             if section[part] is not None:
                 with about(f"data.{part}"):
@@ -106,6 +110,10 @@ def load(section: Mapping[str, Any], seed: int, group: Group) -> Loaded:
         parts = {part: _own_groups(data, group) for part, data in parts.items()}
     if section["weights"] is not None:
         parts["train"] = weighted(parts["train"], section["weights"], group)
+    for part, path in files.items():
+        parts[part] = _with_offset(part, parts[part], path, group)
+    if layout.offset is not None:
+        parts = {part: _offset_there(part, data, layout.offset, group) for part, data in parts.items()}
     sizes = group.sum(np.array([parts["train"].rows, parts["train"].nnz], np.float64))
     train = parts["train"]
     stated = section["dimension"] is not None
@@ -292,6 +300,51 @@ def class_weighted(
             raise InputError("class_weight: all rows have a factor of 0, expected at least one above 0")
     weighted = replace(data, targets=replace(targets, weights=own, classes=tuple(labels)))
     return weighted, replace(summary, weight=total)
+
+
+def _offset(section: Mapping[str, Any], layout: Layout) -> tuple[Layout, dict[str, str]]:
+    """The layout without the column of the offset, where `data.offset` names one, and else the files of the offset."""
+    given, names = section["offset"], layout.names or ()
+    there = [part for part in PARTS if section[part] is not None]
+    if given is None:
+        return layout, {}
+    if isinstance(given, str) and given in names:
+        kept = tuple(name for name in names if name != given)
+        return replace(layout, names=kept, offset=given), {}
+    if isinstance(given, str) and not Path(given).is_file():
+        told = f"no column of this name{nearest(given, names)}" if names else "the columns of data.train have no names"
+        raise InputError(f"data.offset is {shown(given)}, expected the name of a column or a file; {told}, and no file")
+    files = {"train": given} if isinstance(given, str) else dict(given)
+    wrong = next((part for part in (*files, *there) if (part in files) != (part in there)), None)
+    if wrong is not None:
+        told = f"data.{wrong} has none" if wrong in there else f"there is no data.{wrong}"
+        raise InputError(
+            f"data.offset names files for {', '.join(files)}, {told}; expected {{train: FILE, test: FILE}}"
+        )
+    return layout, files
+
+
+def _with_offset(part: str, data: Dataset, path: str, group: Group) -> Dataset:
+    """Collective: `data` with its share of the offset in a file, one per row in the order of all rows."""
+    counts = group.broadcast(group.gather(data.rows))
+    mine = data
+    with together(group):
+        offset = read_offset(path)
+        if len(offset) != sum(counts):
+            raise InputError(f"{path}: the offset of {len(offset)} rows, data.{part} has {sum(counts)} rows")
+        first = sum(counts[: group.rank])
+        mine = data.with_offset(offset[first : first + data.rows].copy())
+    return mine
+
+
+def _offset_there(part: str, data: Dataset, name: str, group: Group) -> Dataset:
+    """Collective: `data`; zeros of a rank without rows; InputError where rows have no offset."""
+    mine = data
+    with together(group):
+        if data.targets.offset is None and data.rows:
+            raise InputError(f"data.{part}: no column {shown(name)}, which is data.offset")
+        mine = data if data.rows else data.with_offset(np.zeros(0))
+    return mine
 
 
 def positive_last(summary: Summary, positive: Any) -> Summary:

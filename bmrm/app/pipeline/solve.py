@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from bmrm.app.config.relative import lambda_of
 from bmrm.app.measure import check_labelled, prepared_targets, scores_of
 from bmrm.app.model import Model
-from bmrm.app.model_file import ROW_SCALES, make_header
+from bmrm.app.model_file import OFFSET, ROW_SCALES, SHARES, make_header
 from bmrm.app.pipeline.beginning import From, start_of_model
 from bmrm.app.pipeline.fingerprint import Facts
 from bmrm.app.pipeline.folding import as_folded, without_common
@@ -56,6 +56,7 @@ from bmrm.problem.regularizer import FeatureColumns, OfFeatures
 from bmrm.problem.risk import ROUNDING
 from bmrm.risk.linear import LinearRisk
 from bmrm.risk.linear_map import DataMap
+from bmrm.risk.offset import refuse_offset
 from bmrm.risk.products import Columns
 from bmrm.risk.room import VECTORS, WIDE, refuse_mostly_empty, refuse_too_wide
 from bmrm.risk.scaling import SCALINGS, far_columns, moved, refuse_overflow, within_range
@@ -86,6 +87,8 @@ class Problem:
     positive_label: float | str | None = None
     class_weight: ClassWeight = None
     """Factors of the weights of rows by their class; lambda and the scaling of features do not depend on them."""
+    shares: bool = False
+    """Whether the rows stand for shares of labels, see `bmrm.app.shares`."""
     threads: int | None = None
     share_rows: bool = False
     """Whether ranks may give rows to rank 0."""
@@ -154,6 +157,7 @@ def solve(
         if problem.bias == "free":
             _refuse_free_intercept(problem.loss)
         summary = positive_last(summary, problem.positive_label)
+        _refuse_offset(problem.loss, summary, data, others or {})
         by_label = facts_of(problem.loss).task in ("multiclass", "multilabel", "ontology", "sequence")
         refuse_too_wide(data.features, max(1, len(summary.labels)) if by_label else 1, *_held(problem.solver))
         refuse_mostly_empty(data.features, entries)
@@ -209,7 +213,8 @@ def solve(
                 arrays = _learned(minimised, w)
                 if own:
                     arrays |= problem.loss.named_parameters(w[w.size - own :], len(summary.labels))
-                return _model(problem, summary, columns, solution, table, intercept, arrays, data.layout)
+                has_offset = data.targets.offset is not None
+                return _model(problem, summary, columns, solution, table, intercept, arrays, data.layout, has_offset)
 
             first: Any = start
             if isinstance(start, Model):
@@ -285,6 +290,19 @@ def _extreme_target(data: Dataset) -> str:
     if not len(sizes) or logarithms[row] < HARMLESS:
         return ""
     return f"the target of row {row} is {data.targets.y[row]:.4g}, whose loss overflows: take targets nearer to 1"
+
+
+def _refuse_offset(loss: Any, summary: Summary, data: Dataset, others: Mapping[str, Dataset]) -> None:
+    """Raise where the loss takes no offset, or some rows have one and others none."""
+    there = data.targets.offset is not None
+    if there:
+        refuse_offset(facts_of(loss), _own_parameters(loss, len(summary.labels)))
+    for part, rows in others.items():
+        if rows.rows and (rows.targets.offset is not None) != there:
+            one, other = ("", "none") if there else ("no ", "one")
+            raise InputError(
+                f"data.{part}: {other} of its rows has an offset, the training rows have {one or 'an '}offset"
+            )
 
 
 def _refuse_third_label(loss: Any, data: Dataset, summary: Summary) -> None:
@@ -403,6 +421,7 @@ def _model(
     intercept: Vector,
     arrays: Mapping[str, NDArray[np.float64]],
     layout: Layout | None,
+    has_offset: bool = False,
 ) -> Model:
     """The model for raw features: the scaling is folded into weights and intercept."""
     weights, shifted = columns.raw_weights(table, intercept if table.ndim == 2 else intercept[0])
@@ -413,6 +432,10 @@ def _model(
         solution=solution,
         bias=problem.bias,
     )
+    if problem.shares:
+        header |= {SHARES: True}
+    if has_offset:
+        header |= {OFFSET: (layout.offset if layout is not None else None) or OFFSET}
     if summary.form:
         header |= {"sets": {"form": summary.form, "dtype": summary.dtype}}
     row_scale = problem.scale if problem.scale in ROW_SCALES else "none"

@@ -32,6 +32,7 @@ from bmrm.app.pipeline.follow import DETAILS, Follow, listed
 from bmrm.app.pipeline.load import Loaded, load
 from bmrm.app.pipeline.sharing import Sharing
 from bmrm.app.pipeline.solve import FEW, ModelOf, Problem, Watch, lambda_of_rows, solve
+from bmrm.app.shares import are_shares, parts_of_labels
 from bmrm.data.dataset import Dataset
 from bmrm.kernels.compiling import COMPILING
 from bmrm.kernels.workers import usable_cores
@@ -179,7 +180,13 @@ def _train(
         return None if found.finished is None else (_finished(found.finished, settings, phases), "", None)
     if fit is fit_once:
         fit = partial(fit_once, start=found.start, facts=facts)
-    parts = {part: SCALINGS[problem.scale].rows(data) for part, data in loaded.parts.items()}
+    parts = dict(loaded.parts)
+    if are_shares(loaded.train, problem.loss, group):
+        parts = parts_of_labels(parts, problem.loss, group)
+        problem = replace(problem, shares=True)
+        if problem.relative is not None:  # lambda is that of the rows as they were read
+            problem = replace(problem, relative=None, regularizer=_with_lambda(problem, facts[LAMBDA]))
+    parts = {part: SCALINGS[problem.scale].rows(data) for part, data in parts.items()}
     calibrating = None
     if asked is not None:
         calibrating = Calibrating.prepared(asked, parts["train"], parts.get("validation"), problem.loss, group)
@@ -442,6 +449,10 @@ def problem_of(settings: Mapping[str, Any], leads: bool = True) -> Problem:
         share_rows=Sharing.of(settings).allowed,
         follow=_follow(settings["output"]),
     )
+
+
+def _with_lambda(problem: Problem, lam: float) -> Any:
+    return replace(problem.regularizer, lam=lam)  # type: ignore[type-var]
 
 
 def threads_of_all(problem: Problem, group: Group) -> int:

@@ -96,6 +96,15 @@ def add_data(parser: Parser, more: str = "", needed: bool = True) -> None:
     )
 
 
+def add_offset(parser: Parser) -> None:
+    """What the scores of the rows have beside the weights."""
+    parser.add_argument(
+        "--offset",
+        metavar="FILE",
+        help="a file with the offset of each row, for a model that was trained with one; default: its column",
+    )
+
+
 def model_file(given: str) -> Path:
     """The model of a run's folder, or the file itself."""
     from bmrm.app.pipeline.run_folder import MODEL

@@ -2,7 +2,8 @@
 
 Keys: `X` (rows, features), or `indptr` (rows + 1,), `indices`, `values` (absent: all 1) and `shape` (rows, features)
 of sparse rows; `y` (rows,) or (rows, outputs), numbers or text, or `label_indptr` and `labels` of label sets; and
-optionally `weights` and `groups` (rows,), and `names` (features,) of the columns. Nothing is unpickled.
+optionally `weights` and `groups` (rows,), `offset` (rows,) or (rows, scores), and `names` (features,) of the columns.
+Nothing is unpickled.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ from bmrm.data.readers._core.raw import Raw
 from bmrm.problem import InputError, shown
 from bmrm.registry import parameter
 
-_KEYS = ("X", "indptr", "indices", "values", "shape", "names", "y", "label_indptr", "labels", "weights", "groups")
+_SPARSE = ("indptr", "indices", "values", "shape")
+_KEYS = ("X", *_SPARSE, "names", "y", "label_indptr", "labels", "weights", "groups", "offset")
 _SCIPY = {"data": "values", "indices": "indices", "indptr": "indptr", "shape": "shape"}
 """Our names of the arrays of `scipy.sparse.save_npz`, besides `format`."""
 
@@ -68,7 +70,8 @@ def read_npz(path: str | Path) -> Dataset:
         y: Any = arrays.get("y")
         if "labels" in arrays:
             y = _label_sets(arrays)
-        data = Dataset.from_arrays(X, y, arrays.get("weights"), arrays.get("groups"))
+        weights, groups, offset = (arrays.get(name) for name in ("weights", "groups", "offset"))
+        data = Dataset.from_arrays(X, y, weights, groups, offset=offset)
         layout = Layout(formats.describe(Npz()), data.features, _names(arrays, data.features))
     if data.rows == 0:
         raise InputError(f"{path}: the file has no rows")

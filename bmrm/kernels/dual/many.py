@@ -95,8 +95,8 @@ def spread(matrix, i, change, v):  # type: ignore[no-untyped-def]
 class Dual(NamedTuple):
     """As in `dual_sweep`, with slopes (rows, K), v (columns, K), and vectors (3, K) for scalars.
 
-    `held` (rows, K) are the scores g of every row, or (0, K) where they are not wanted; `room` (SPARE + 2, K) is
-    overwritten.
+    `added` (rows, K) are the offsets of all rows, or (0, K) without; `held` (rows, K) are the scores g, or (0, K) where
+    they are not wanted; `room` (SPARE + 2, K) is overwritten.
     """
 
     state: NDArray[np.float64]
@@ -104,6 +104,7 @@ class Dual(NamedTuple):
     v: NDArray[np.float64]
     vectors: NDArray[np.float64]
     steps: tuple[float, ...]
+    added: NDArray[np.float64]
     held: NDArray[np.float64]
     room: NDArray[np.float64]
     arguments: tuple[Any, ...]
@@ -115,11 +116,12 @@ def sweep(order, kept, margin, measure, sums, matrix, dual):  # type: ignore[no-
     Parameters are those of `dual_sweep.sweep`. It calls `prox_scores_row`, `offset_scores_row` and `value_scores_row`
     of a loss, `gather_row` and `spread_row`, and `weigh` and `fetch` of `dual_rows`.
     """
-    state, slopes, v, vectors, steps, held, room, arguments = dual
+    state, slopes, v, vectors, steps, added, held, room, arguments = dual
     threshold, step, shares, has_bias, moves, extra = steps
     constant, bias, total = vectors[CONSTANT], vectors[BIAS], vectors[TOTAL]
     z, scores, away, change, spare = room[Z], room[SCORES], room[MOVES], room[CHANGE], room[SPARE:]
     width, gap, drift, count, last, holds = z.size, 0.0, 0.0, 0, order.size - 1, held.shape[0] > 0
+    adds = added.shape[0] > 0
     for position in range(order.size):
         soon = U(order[min(position + STATE_AHEAD, last)])
         prefetch(state, soon * U(WIDTH))
@@ -132,6 +134,9 @@ def sweep(order, kept, margin, measure, sums, matrix, dual):  # type: ignore[no-
         k = shares * state[base + U(CURVE)] + extra
         gather_row(matrix, i, v, threshold, scores)  # type: ignore[name-defined]  # noqa: F821
         product = 0.0
+        if adds:
+            for c in range(width):
+                scores[c] += added[i, c]
         for c in range(width):
             scores[c] += constant[c] + weigh(bias[c], threshold) - total[c] * shift  # type: ignore[name-defined]  # noqa: F821
             product += u[c] * scores[c]

@@ -20,8 +20,9 @@ from bmrm.kernels.products.prefetch import prefetch
 U = np.uint64
 WIDTH = 8
 """Numbers of a row in `state`."""
-SLOPE, SCORE, CURVE, TARGET, WEIGHT, SHIFT = range(6)
-"""Places in `state` of u, g, ||x||^2 / (S l2), y, s, and <x, shift> of the scaled features."""
+SLOPE, SCORE, CURVE, TARGET, WEIGHT, SHIFT, OFFSET = range(7)
+"""Places in `state` of u, g, ||x||^2 / (S l2), y, s, <x, shift> of the scaled features, and the offset: what the score
+of a row has beside <x, w> and the constant. g has it, too."""
 ROUNDING = 4.5e-16
 LONG = 1e4
 """Ratio of a step to the score where it ends, and score from slope 0, above which digits of the score may be lost."""
@@ -140,6 +141,7 @@ def sweep(order, kept, margin, measure, sums, matrix, dual):  # type: ignore[no-
         k = shares * state[base + U(CURVE)] + extra
         score = gather(matrix, i, v, threshold)  # type: ignore[name-defined]  # noqa: F821
         score += constant + weigh(bias, threshold) - total * shift  # type: ignore[name-defined]  # noqa: F821
+        score += state[base + U(OFFSET)]
         if measure and not smooth:
             rise = value_row(score, y, *arguments) - value_row(g, y, *arguments)  # type: ignore[name-defined]  # noqa: F821
             gap += weight * rise - u * (score - g)

@@ -134,8 +134,8 @@ def one_score(dual, factor):  # type: ignore[no-untyped-def]
 @inlined
 def many_scores(dual, factor):  # type: ignore[no-untyped-def]
     """The `Dual` of `dual_many` with curvatures times `factor`."""
-    state, slopes, v, vectors, steps, held, room, arguments = dual
-    return state, slopes, v, vectors, faster(steps, factor), held, room, arguments
+    state, slopes, v, vectors, steps, added, held, room, arguments = dual
+    return state, slopes, v, vectors, faster(steps, factor), added, held, room, arguments
 
 
 def rounds(thread, meeting, state, turns, penalty, matrix, rows, shrinking, limit, known, dual):  # type: ignore[no-untyped-def]

@@ -70,7 +70,7 @@ class ManyScoreRows(ShuffledRows):
         if near is None:
             scores, curves = np.zeros_like(self._slopes), FAITHFUL / np.where(weights > 0.0, weights, 1.0)
         else:
-            scores = np.asarray(near)[self._places]
+            scores = self._with_offset(near)
             curves = curves * (LITTLE if start is None else 1.0)
         self._take_near(plain(scores), plain(curves))
         self._known = True
@@ -80,7 +80,10 @@ class ManyScoreRows(ShuffledRows):
 
     def _dual(self, features: Array, numbers: Array, steps: tuple[float, ...]) -> tuple[Any, ...]:
         room = np.empty_like(self._room)
-        return tuple(Dual(self._state, self._slopes, features, numbers, steps, self._held, room, self._arguments))
+        added = np.empty((0, room.shape[1])) if self._added is None else self._added
+        return tuple(
+            Dual(self._state, self._slopes, features, numbers, steps, added, self._held, room, self._arguments)
+        )
 
     def totals(self, shift: Vector, share: float = 1.0) -> Vector:
         """As of `AscentRows`; without a free intercept zeros."""
@@ -132,7 +135,8 @@ class ManyScoreRows(ShuffledRows):
 
     def offset(self) -> float:
         """As of `AscentRows`."""
-        return float(self._state.reshape(-1, WIDTH)[self._present, VALUE].sum())
+        raised = self._planes_raised(self._slopes)
+        return float(self._state.reshape(-1, WIDTH)[self._present, VALUE].sum()) + raised
 
     def slope(self) -> Array:
         """As of `AscentRows`; (rows, K)."""
@@ -140,4 +144,4 @@ class ManyScoreRows(ShuffledRows):
 
     def scores(self) -> Array:
         """As of `AscentRows`; (rows, K)."""
-        return self._unshuffled(self._held)
+        return self._without_offset(self._held)

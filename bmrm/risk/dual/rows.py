@@ -58,7 +58,7 @@ class OneScoreRows(ShuffledRows):
         else:
             table[:, SLOPE] = np.where(table[:, WEIGHT] > 0.0, slopes, 0.0)
             share = LITTLE if start is None else 1.0
-            self._kernels.near(self._state, plain(np.asarray(near)[self._places]), share, self._arguments)
+            self._kernels.near(self._state, self._with_offset(near), share, self._arguments)
         self._known = True
 
     def _dual(self, features: Array, numbers: Array, steps: tuple[float, ...]) -> tuple[Any, ...]:
@@ -79,7 +79,8 @@ class OneScoreRows(ShuffledRows):
 
     def offset(self) -> float:
         """As of `AscentRows`."""
-        return float(self._kernels.offsets(self._state, self._arguments))
+        raised = self._planes_raised(self._state.reshape(-1, WIDTH)[:, SLOPE])
+        return float(self._kernels.offsets(self._state, self._arguments)) + raised
 
     def slope(self) -> Array:
         """As of `AscentRows`; (rows,)."""
@@ -87,7 +88,7 @@ class OneScoreRows(ShuffledRows):
 
     def scores(self) -> Array:
         """As of `AscentRows`; (rows,)."""
-        return self._unshuffled(self._state.reshape(-1, WIDTH)[:, SCORE])
+        return self._without_offset(self._state.reshape(-1, WIDTH)[:, SCORE])
 
     def _slopes(self) -> Array:
         return self._unshuffled(self._state.reshape(-1, WIDTH)[:, SLOPE])

@@ -7,6 +7,9 @@ from dataclasses import replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from bmrm.losses.base import RowLoss
 from bmrm.problem import Check, unchecked
 from bmrm.problem.abilities import DualBlocks
@@ -17,6 +20,7 @@ from bmrm.risk.linear_map import DataMap
 if TYPE_CHECKING:
     from bmrm.risk.dual.stored import DualProblem
 
+Array = NDArray[np.float64]
 MakeRows = Callable[["DualProblem", Check], AscentRows]
 
 
@@ -34,22 +38,25 @@ ONE_SCORE, MANY_SCORES = _rows("rows", "OneScoreRows"), _rows("many", "ManyScore
 MIXTURES, MARGINALS = _rows("groups", "MixtureRows"), _rows("groups", "MarginalRows")
 
 
-def dual_steps(loss: Any, prepared: Any, map: DataMap, mass: float, infimum: float) -> RowAscents | None:
+def dual_steps(
+    loss: Any, prepared: Any, map: DataMap, mass: float, infimum: float, offset: Array | None = None
+) -> RowAscents | None:
     """The ability `DualBlocks` of a sum over rows, or groups, whose loss has compiled functions; else None.
 
     Parameters
     ----------
-    prepared : the loss of all rows.
+    prepared : the loss of all rows, of scores that have the offset.
     mass : S, over all ranks.
+    offset : added to the scores of the rows, like scores; groups of rows know none.
     """
     kind = _kind(loss, prepared, map)
-    if kind is None:
+    if kind is None or (offset is not None and loss.decomposes == "groups"):
         return None
 
     def make(l1: float, l2: float, seed: int, check: Check = unchecked) -> AscentRows:
         from bmrm.risk.dual.stored import DualProblem
 
-        return kind(DualProblem(map, prepared, mass, l1, l2, seed), check)
+        return kind(DualProblem(map, prepared, mass, l1, l2, seed, offset), check)
 
     dim, grouped = map.dim + prepared.extra_dim, loss.decomposes == "groups"
     return RowAscents(map.rows, dim, mass, infimum, prepared.scores_per_row, make, grouped)

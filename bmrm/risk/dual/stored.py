@@ -26,6 +26,8 @@ from bmrm.kernels.dual.sweep import (
     CURVE,
     DRIFT,
     GAP,
+    OFFSET,
+    ROUNDING,
     SHIFT,
     TARGET,
     TOTAL,
@@ -65,10 +67,11 @@ class DualProblem:
     Attributes
     ----------
     map : the data.
-    prepared : the loss of the rows.
+    prepared : the loss of the rows, of scores that have the offset.
     mass : S, over all ranks.
     l1, l2 : of the regularizer.
     seed : of the order.
+    offset : added to the scores of the rows, like scores; None without.
     """
 
     map: DataMap
@@ -77,6 +80,7 @@ class DualProblem:
     l1: float
     l2: float
     seed: int
+    offset: Array | None = None
 
     @property
     def threshold(self) -> float:
@@ -165,6 +169,9 @@ class ShuffledRows(LocalRows):
         table[:, TARGET] = prepared.y[self._places]
         table[:, WEIGHT] = 1.0 if prepared.weights is None else prepared.weights[self._places]
         table[:, SHIFT] = stored.along
+        self._added = None if problem.offset is None else plain(problem.offset[self._places])
+        if self._added is not None and width == 1:
+            table[:, OFFSET] = self._added
         present = np.arange(rows, dtype=np.uint32)
         self._present = present if prepared.weights is None else present[table[:, WEIGHT] > 0.0]
         self._open = self._present
@@ -216,6 +223,22 @@ class ShuffledRows(LocalRows):
             return np.asarray(beside[TOTAL] / factor).reshape(-1)
 
         return Opened(self._dual(features, beside, tuple(steps)), close)
+
+    def _with_offset(self, scores: Any) -> Array:
+        """Scores of the data as the losses of the rows see them, in the order of visits."""
+        found: Array = np.asarray(scores)[self._places]
+        return plain(found if self._added is None else found + self._added)
+
+    def _without_offset(self, seen: Array) -> Array:
+        """The inverse of `_with_offset`."""
+        return self._unshuffled(seen if self._added is None else seen - self._added)
+
+    def _planes_raised(self, slopes: Array) -> float:
+        """What the offset adds to minus the conjugates at these slopes, in the order of visits; 0 without."""
+        if self._added is None:
+            return 0.0
+        products = slopes * self._added
+        return float(products.sum() - ROUNDING * np.abs(products).sum())
 
     def _unshuffled(self, table: Array) -> Array:
         """Numbers of the rows in the order of the data."""

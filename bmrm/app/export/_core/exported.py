@@ -28,6 +28,7 @@ READER = "text as features"
 CALIBRATED = "calibrated probabilities"
 SIGMOID = "probabilities that are calibrated by a sigmoid"
 COLUMNS = "columns that become features by an encoding (categories, text, missing values)"
+OFFSET = "an offset that is added to its scores"
 """What a model may have, in words of the message where a format cannot say it; learned arrays are called by name."""
 
 
@@ -113,6 +114,8 @@ class Exported:
         """What a format must be able to say, beside scores and whole labels."""
         if self.names is not None:
             yield NAMES
+        if self.header.get("offset") is not None:
+            yield OFFSET
         if self.unit_norm:
             yield UNIT_NORM
         if self.labels.size and self.whole_labels is None:

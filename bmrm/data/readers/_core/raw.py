@@ -10,6 +10,7 @@ import numpy as np
 
 from bmrm.data.dataset import Dataset
 from bmrm.data.encoding import Encoding, Summary, merged, notes_of, summaries
+from bmrm.data.files import about
 from bmrm.data.joining import join_matrices, join_targets
 from bmrm.data.labels import LabelSets, joined
 from bmrm.data.layout import Alike, Layout, aligned, columns_of
@@ -64,10 +65,13 @@ class Raw:
         return replace(self, data=replace(self.data, X=X, layout=replace(self.layout, names=tuple(names))))
 
     def like(self, layout: Layout) -> Raw:
-        """The features of other files: their columns in the same order, encoded in the same way."""
-        if layout.encoding is None:
-            return self.aligned(layout.names)
-        return self.aligned(layout.names) if self.table is None else self.encoded(layout.encoding)
+        """The features of other files: encoded in the same way, without the column of the offset, in the same order."""
+        found = self
+        if layout.encoding is not None and self.table is not None:
+            found = self.encoded(layout.encoding)
+        if layout.offset is not None:
+            found = found.with_offset(layout.offset)
+        return found.aligned(layout.names)
 
     def columns(self) -> RawTable:
         """The columns of data whose features may still be made of them."""
@@ -89,6 +93,13 @@ class Raw:
     def summaries(self) -> list[Summary] | None:
         """Of the columns, as ranks exchange them; None without rows."""
         return summaries(self.columns()) if self.data.rows else None
+
+    def with_offset(self, name: str) -> Raw:
+        """The rows with the column of that name for their offset; unchanged where no column has it."""
+        if name not in (self.data.feature_names or ()):
+            return self
+        with about(self.origin):
+            return replace(self, data=self.data.with_offset(name))
 
     def without(self, ignored: Sequence[str | int], alike: Alike | None = None) -> Raw:
         """The rows without some columns, by names or numbers from 0, of data that name their columns.
@@ -207,7 +218,8 @@ class Raw:
         else:
             X = X.copy()
         y = joined([t.y]) if isinstance(t.y, LabelSets) else t.y.copy()
-        targets = Targets(y, _copy(t.weights), _copy(t.groups), t.dtype, structure=_copy(t.structure))
+        beside = {"structure": _copy(t.structure), "offset": _copy(t.offset)}
+        targets = Targets(y, _copy(t.weights), _copy(t.groups), t.dtype, **beside)
         data = replace(self.data, X=X, targets=targets, sources=((self.origin, stop - start),))
         return replace(self, data=data, table=None if self.table is None else self.table.part(start, stop))
 
