@@ -21,6 +21,7 @@ from bmrm.regularizers import REGULARIZERS
 from bmrm.solvers import SOLVERS
 from bmrm.solvers._core.auto.rules import ALONE, NUMBERS, RULES, WORDS
 from bmrm.vocabulary import ANSWERS, ELSEWHERE, SETTINGS
+from pages.coverage import Cell, coverage
 from pages.plain_formulas import typeset_plain
 from pages.reference import described_plug_in
 from pages.text import code, plain, prose, table
@@ -70,6 +71,21 @@ def solvers() -> str:
         for entry in SOLVERS.all()
     ]
     return table(["solver", *facts, "what it does"], rows)
+
+
+def solvers_by_problem() -> str:
+    """Which solvers take a loss with a regularizer, with a lower bound or without."""
+    rows = []
+    for losses, cells in coverage().items():
+        alike: dict[Cell, list[str]] = {}
+        for regularizer, cell in cells.items():
+            alike.setdefault(cell, []).append(regularizer)
+        for cell, regularizers in alike.items():
+            by_bound = [", ".join(code(name) for name, proved in cell if proved is wanted) for wanted in (True, False)]
+            rows.append(
+                [", ".join(map(code, losses)), ", ".join(map(code, regularizers)), *(one or "-" for one in by_bound)]
+            )
+    return table(["loss", "regularizer", "solvers with a lower bound", "without"], rows)
 
 
 def measures() -> str:
@@ -174,6 +190,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "losses": losses,
     "regularizers": regularizers,
     "solvers": solvers,
+    "solvers-by-problem": solvers_by_problem,
     "measures": measures,
     "rules": rules,
     "formats": data_formats,

@@ -34,7 +34,7 @@ EPS = float(np.finfo(np.float64).eps)
 def free_proof(run: Best, penalty: BlockPenalty) -> Proof:
     """What the slopes near those of the best point prove; without a bound where that is nothing."""
     scored, rounding, free = ability(run.risk, Scored), ability(run.risk, Rounding), penalty.free
-    if scored is None or rounding is None or not 0 < free.size <= WIDEST or not _serves(scored.of_rows):
+    if scored is None or rounding is None or not 0 < free.size <= WIDEST or not serves(scored.of_rows):
         return Proof()
     map, phi, w = scored.map, scored.of_rows, run.w
     f = map.matvec(w)
@@ -67,7 +67,8 @@ def free_proof(run: Best, penalty: BlockPenalty) -> Proof:
     return Proof()
 
 
-def _serves(phi: ScoreFunction) -> bool:
+def serves(phi: ScoreFunction) -> bool:
+    """Whether the slopes of this loss can prove a bound where weights are free."""
     facts = phi.facts
     return facts.smooth and facts.separable and facts.prox and facts.scores_per_row == 1 and facts.curved
 
