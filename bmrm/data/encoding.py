@@ -29,7 +29,6 @@ from bmrm.data.raw_columns import (
     Column,
     RawTable,
     common_kind,
-    level_of,
 )
 from bmrm.data.vocabulary import packed, unpacked
 from bmrm.problem import InputError
@@ -409,7 +408,7 @@ KINDS: Mapping[str, Any] = {cls.kind: cls for cls in (Number, Category, Hashed, 
 
 def as_codes(column: Column) -> Codes:
     """A column of numbers as text."""
-    return column if isinstance(column, Codes) else Codes.of(map(level_of, column.tolist()), len(column))
+    return column if isinstance(column, Codes) else Codes.of_values(column.tolist())
 
 
 def in_order(levels: Iterable[str]) -> list[str]:

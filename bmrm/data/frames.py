@@ -160,27 +160,27 @@ def _column(held: Any, kind: str | None, place: str) -> tuple[str, Column]:
     if stated.startswith(TIMES) and kind in (None, NUMBER):
         raise InputError(f"{place} holds {stated}: {DATES}")
     values = held.tolist() if isinstance(held, np.ndarray) else held.to_list()
-    text = next((row for row, value in enumerate(values) if isinstance(value, str)), None)
     category = kind not in (None, NUMBER) or (kind is None and stated.startswith(CATEGORICAL))
+    try:
+        distinct = dict.fromkeys(values)
+    except TypeError:  # lists and the like, which are neither
+        return NUMBER, _numbers(np.asarray(held), place)
+    text = next((value for value in distinct if isinstance(value, str)), None)
     if not category and (text is None or kind == NUMBER):
         return NUMBER, _numbers(np.asarray(held), place)
-    codes = Codes.of((None if value is None or is_na(value) else level_of(value) for value in values), len(values))
+    codes = Codes.of_values(values)
     if category:
         return kind or CATEGORY, codes
-    other = next((row for row, value in enumerate(values) if _is_no_text(value)), None)
+    other = next((value for value in distinct if not isinstance(value, str) and level_of(value) is not None), None)
     if other is not None:
         raise InputError(
-            f"{place} holds text (row {text}: {values[text]!r:.40}) and others (row {other}: {values[other]!r:.40}), "  # type: ignore[index]
-            "expected one of them; categorical takes all for categories"
+            f"{place} holds text (row {values.index(text)}: {text!r:.40}) and others (row {values.index(other)}: "
+            f"{other!r:.40}), expected one of them; categorical takes all for categories"
         )
     if (found := no_levels(codes.levels)) is not None:
         told = DATES if found[1] == "dates" else "expected numbers; convert them, or name the column in categorical"
         raise InputError(f"{place} holds text (row {codes.first_of(found[0])}: {found[0]!r:.40}), {told}")
     return CATEGORY, codes
-
-
-def _is_no_text(value: Any) -> bool:
-    return not isinstance(value, str) and level_of(None if is_na(value) else value) is not None
 
 
 def _floats(held: Any, place: str) -> NDArray[Any]:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmrm.data.files import is_number
+from bmrm.data.label_types import is_na
 from bmrm.data.layout import order_of, shown
 from bmrm.problem import InputError
 from bmrm.problem import shown as shown_value
@@ -132,6 +133,14 @@ class Codes:
         numbers = (-1 if text is None else known.setdefault(text, len(known)) for text in texts)
         codes = np.fromiter(numbers, np.int32, rows)
         return cls(tuple(known), codes)
+
+    @classmethod
+    def of_values(cls, values: Sequence[Any]) -> Codes:
+        """Those of the texts of some values, as of `level_of`; TypeError for values without a hash."""
+        place = {value: k for k, value in enumerate(dict.fromkeys(values))}
+        merged = cls.of(map(level_of, place), len(place))
+        found = np.fromiter(map(place.__getitem__, values), np.int64, len(values))
+        return cls(merged.levels, merged.codes[found] if len(values) else merged.codes)
 
     def __len__(self) -> int:
         return len(self.codes)
@@ -257,7 +266,7 @@ def _joined(columns: Sequence[Column], kind: str) -> Column:
 
 def level_of(value: Any) -> str | None:
     """The text of a level; whole numbers without a point, None for a value that is missing."""
-    if value is None or value != value:
+    if value is None or is_na(value) or value != value:
         return None
     if isinstance(value, str):
         return value
