@@ -255,7 +255,7 @@ class _Wolfe(_Halving):
     def __init__(self, start: Trial, left: float, kinked: bool) -> None:
         super().__init__()
         self._start = self._before = start
-        self._least = -left * abs(start.derivative)
+        self._kinked, self._least = kinked, -left * abs(start.derivative)
         self._most = math.inf if kinked else -self._least
 
     def settled(self, trial: Trial) -> bool:
@@ -277,7 +277,8 @@ class _Wolfe(_Halving):
         if high is None:
             t, self._before = _beyond(self._before, low), low
         else:
-            t = _inside(low, high) if self.halved(low, high) else 0.5 * (low.t + high.t)
+            share = meeting(low, high) / (high.t - low.t) if self._kinked else _secant(low, high)
+            t = _inside(low, high, share) if self.halved(low, high) else 0.5 * (low.t + high.t)
             least = max(KINK * (self._start.value - low.value), ROUNDING * abs(self._start.value))
             if not low.t < t < high.t or _still(low, high) <= least:
                 return []
@@ -299,9 +300,12 @@ def _beyond(before: Trial, low: Trial) -> float:
     return min(max(secant, 2.0 * low.t), FARTHEST * low.t)
 
 
-def _inside(low: Trial, high: Trial) -> float:
-    """Where the secant across the bracket reaches 0, if that is well inside."""
-    width, share = high.t - low.t, 0.5
-    if math.isfinite(high.derivative) and high.derivative > low.derivative:
-        share = -low.derivative / (high.derivative - low.derivative)
-    return low.t + width * min(max(share, NEAREST), 1.0 - NEAREST)
+def _secant(low: Trial, high: Trial) -> float:
+    """Where the secant of the slopes across the bracket reaches 0, as a share of it."""
+    return -low.derivative / (high.derivative - low.derivative) if high.derivative > low.derivative else 0.5
+
+
+def _inside(low: Trial, high: Trial, share: float) -> float:
+    """The point at this share of the bracket, if that is well inside."""
+    share = min(max(share, NEAREST), 1.0 - NEAREST) if high.finite and math.isfinite(share) else 0.5
+    return low.t + share * (high.t - low.t)

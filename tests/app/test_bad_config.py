@@ -153,3 +153,14 @@ def test_any_text_is_read_or_refused_with_a_message(tmp_path_factory, text):
     path.write_bytes((CONFIG + text).encode("utf-8", "surrogatepass"))
     with suppress(InputError):
         load_settings(path)
+
+
+def test_of_very_many_errors_the_first_are_listed(tmp_path):
+    path = tmp_path / "d.yaml"
+    path.write_text(CONFIG + "".join(f"unknown_{k}: 1\n" for k in range(40)))
+    with pytest.raises(InputError) as found:
+        load_settings(path)
+    lines = str(found.value).splitlines()
+    assert len(lines) == 13
+    assert "unknown field 'unknown_0'" in lines[0]
+    assert lines[-1].endswith("28 more errors")

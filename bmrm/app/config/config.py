@@ -319,6 +319,8 @@ PLUG_INS: Mapping[str, PlugIn] = {
 SEARCH = PlugIn(SEARCHES, "")
 FORMATS = PlugIn(formats, "auto")
 AUTO = "auto"
+MOST_ERRORS = 12
+"""Errors of a config that are listed; of more it is said how many."""
 
 OLD_DEFAULTS: Mapping[int, Mapping[tuple[str, str], Any]] = {
     1: {("data", "bias"): "none", ("solver", "tolerance"): 1e-3}
@@ -468,10 +470,14 @@ def named_plug_in(text: str) -> tuple[str, dict[str, Any]]:
 
 
 def _refuse(document: Document, problems: Problems) -> None:
-    """Raise one InputError for all errors, in the order of the file."""
+    """Raise one InputError for all errors, in the order of the file; of very many the first, unknown fields last."""
     if problems:
-        problems.sort(key=lambda problem: document.line(problem[0]))
-        raise InputError("\n".join(f"{document.where(place)}: {text}" for place, text in problems))
+        listed = sorted(problems, key=lambda problem: (problem[1].startswith("unknown"), document.line(problem[0])))
+        listed = sorted(listed[:MOST_ERRORS], key=lambda problem: document.line(problem[0]))
+        lines = [f"{document.where(place)}: {text}" for place, text in listed]
+        if len(problems) > MOST_ERRORS:
+            lines.append(f"{document.where(())}: {len(problems) - MOST_ERRORS} more errors")
+        raise InputError("\n".join(lines))
 
 
 def _settings(document: Document, default_directory: str) -> Settings:

@@ -85,7 +85,7 @@ def without_common(solution: Solution, risk: FreeIntercept, regularizer: Regular
     """
     table = solution.w.reshape(-1, scores)
     w = (table - table.mean(axis=1, keepdims=True)).ravel()
-    value, _ = risk.phi.value_and_slope(risk.map.matvec(w))
+    value, _ = risk.phi.attained(risk.map.matvec(w))
     objective, bound = value + regularizer.value(w), solution.lower_bound
     if 0.0 < bound - objective <= ROUNDING * abs(objective):  # J was rounded differently when the bound was cut to it
         bound = objective

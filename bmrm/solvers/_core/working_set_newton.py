@@ -57,8 +57,9 @@ class Aimed:
     l2: float
 
     def value(self, w: Vector) -> float:
-        """Of the regularizer."""
-        return self.l1 * float(np.abs(w).sum()) + 0.5 * self.l2 * dot(w, w)
+        """Of the regularizer; inf where it overflows."""
+        with np.errstate(over="ignore"):
+            return self.l1 * float(np.abs(w).sum()) + 0.5 * self.l2 * dot(w, w)
 
     def along(self, w: Vector, step: Vector) -> Along:
         """The function t -> (value at w + t step, its derivative in t)."""
@@ -224,7 +225,7 @@ class Run(ABC):
             self.damping = self.damping / CALMER if self.damping > LEAST_DAMPING else 0.0
             return after, tried
         self.rejected()
-        if not tried.finite and self._overflows(d, step):  # rows have all but no curvature
+        if not math.isfinite(tried.value + there) and self._overflows(d, step):  # rows have all but no curvature
             self.damping = max(CALMER * self.damping, LEAST_DAMPING)
             return (w, profiled) if self.damping < MOST_DAMPING else None
         line = total(self.rows.along(at.f, step), omega.along(w, d))
