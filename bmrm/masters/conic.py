@@ -28,7 +28,7 @@ from bmrm.kernels.blocks import separable
 from bmrm.masters._core.linear import Infima, onto_simplices
 from bmrm.masters._core.planes import PlaneStore
 from bmrm.masters.cvxopt import interior_point
-from bmrm.problem import MasterSolution, Vector
+from bmrm.problem import IncompatibleError, MasterSolution, Vector
 from bmrm.problem.regularizer import BlockPenalty
 
 Array = NDArray[np.float64]
@@ -47,6 +47,8 @@ INSIDE = 1e-6
 """Relative distance from the boundary of the conjugate's domain at which weights are 0 for certain."""
 AT_BOUND = 1e-9
 """Distance from a bound, relative where that is above 1, at which a weight is taken to be there."""
+MOST = 1 << 31
+"""Bytes of a program at most."""
 LEAST = 1e-9
 """Multiplier, of 1, above which a plane is at work."""
 EPS = float(np.finfo(np.float64).eps)
@@ -299,6 +301,12 @@ class _Program:
         """G and h of G x <= h, and the sizes of the cones at its end."""
         penalty, planes, used, place = self.penalty, self.planes, self.used, self.place
         n, K, thin = len(planes), len(planes.infima), self.thin
+        height = n + K + 4 * len(used) + len(thin) + len(self.coned)
+        if 8 * height * self.width > MOST:
+            raise IncompatibleError(
+                f"cutting planes need a cone program of {self.width} variables, {8e-9 * height * self.width:.3g} GB;"
+                " use proximal_gradient with a smooth loss, or a larger lambda"
+            )
         tangents, floor = np.zeros((n, self.width)), np.zeros((K, self.width))
         tangents[:, : len(used)] = self.rows[:, used]
         tangents[np.arange(n), self.xi[planes.blocks]] = -1.0

@@ -192,3 +192,9 @@ def test_solvers_that_cannot_name_one_that_can(solver):
     X, y = data()
     with pytest.raises(bmrm.IncompatibleError, match=r"GroupL2.*use .*proximal_gradient"):
         bmrm.fit(X, y > 0.0, loss="logistic", regularizer=GroupL2(0.1), solver=solver, bias="none")
+
+
+def test_a_cone_program_beyond_memory_is_refused_with_what_does_without():
+    X = np.random.default_rng(0).normal(size=(6, 12_000))
+    with pytest.raises(bmrm.IncompatibleError, match=r"a cone program of .* variables.* GB; use proximal_gradient"):
+        bmrm.fit(X, X[:, 0] > 0.0, loss="hinge", regularizer=GroupL2(1e-6), solver="bundle")

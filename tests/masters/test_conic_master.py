@@ -1,0 +1,92 @@
+"""The cone program against our own masters, where Omega is theirs, on planes that leave much or little to choose."""
+
+import numpy as np
+import pytest
+
+from bmrm.masters._core.planes import PlaneStore
+from bmrm.problem import Space
+from bmrm.regularizers._core.blocks import Partition, blocks
+from bmrm.regularizers.elastic_net import ElasticNet
+from bmrm.regularizers.l1 import L1
+from bmrm.regularizers.l2 import L2
+
+DIM = 5
+SPACE = Space(DIM)
+
+
+def partition_of_ones(strength):
+    found = Partition(SPACE)
+    found.add_each(np.arange(DIM), strength)
+    return found.arrays()
+
+
+PAIRS = {
+    "l2": (L2(0.3), blocks(SPACE, "l2", l2=0.3)),
+    "l1": (L1(0.4), blocks(SPACE, "l1", l1=0.4)),
+    "elastic_net": (ElasticNet(0.5, 0.4), blocks(SPACE, "elastic_net", l1=0.2, l2=0.3)),
+    "norms of one weight": (L1(0.4), blocks(SPACE, "groups", partition=partition_of_ones(0.4))),
+    "wide bounds": (L2(0.3), blocks(SPACE, "box", l2=0.3, lower=-1e3, upper=1e3)),
+}
+PLANES = ("random", "twice", "parallel", "flat", "steep", "one", "through 0")
+
+
+def planes_of(kind):
+    random = np.random.default_rng(4)
+    A, b = random.normal(size=(14, DIM)), random.normal(size=14)
+    if kind == "twice":
+        A, b = np.concatenate([A, A]), np.concatenate([b, b])
+    if kind == "parallel":
+        A[7:], b[7:] = A[:7], b[:7] - 0.5
+    if kind == "flat":
+        A[::2] = 0.0
+    if kind == "steep":
+        A[::3] *= 1e6
+    if kind == "one":
+        A, b = A[:1], np.ones(1)
+    if kind == "through 0":
+        b[:] = 0.25
+    return A, b
+
+
+def solved(regularizer, A, b, infima):
+    master = regularizer.master(PlaneStore(SPACE, infima))
+    for k, (row, offset) in enumerate(zip(A, b)):
+        master.add(row, float(offset), k % len(infima))
+    return master.solve(1e-9)
+
+
+def model(A, b, infima, w):
+    block = np.arange(len(b)) % len(infima)
+    return sum(max([low, *(A @ w + b)[block == k]]) for k, low in enumerate(infima))
+
+
+@pytest.mark.parametrize("infima", [(0.0,), (-1.0, 0.0)], ids=str)
+@pytest.mark.parametrize("kind", PLANES)
+@pytest.mark.parametrize("pair", PAIRS)
+def test_it_finds_the_minimum_of_our_own_master(pair, kind, infima):
+    (ours, record), (A, b) = PAIRS[pair], planes_of(kind)
+    first, other = solved(ours, A, b, infima), solved(record, A, b, infima)
+    size = max(abs(first.lower_bound), 1e-2)
+    assert other.lower_bound == pytest.approx(first.lower_bound, abs=2e-7 * size)
+    value = record.value(other.w) + model(A, b, infima, other.w)
+    assert value == pytest.approx(other.lower_bound, abs=2e-6 * size)
+    assert other.lower_bound <= value + 1e-9 * size
+
+
+@pytest.mark.parametrize("tilt", [0.0, 1e-3])
+def test_free_weights_have_a_bound_once_planes_balance(tilt):
+    """|w_0 - 1| + |w_1| + tilt w_1: the two slopes of each term can be mixed to 0."""
+    free, infima = blocks(Space(2), "none"), (0.0, -1.0)
+    master = free.master(PlaneStore(Space(2), infima))
+    for a, b, block in (([1.0, 0.0], -1.0, 0), ([-1.0, 0.0], 1.0, 0)):
+        master.add(np.array(a), b, block)
+    for a in ([0.0, 1.0 + tilt], [0.0, tilt - 1.0]):
+        master.add(np.array(a), 0.0, 1)
+    bounds = [master.solve(1e-10) for _ in range(12)]
+    assert bounds[-1].w == pytest.approx([1.0, 0.0], abs=1e-5)
+    assert max(found.lower_bound for found in bounds) == pytest.approx(0.0, abs=1e-12)
+    one = free.master(PlaneStore(Space(2), (0.0,)))
+    one.add(np.array([1.0, 0.0]), 5.0)
+    found = one.solve(1e-9)
+    assert found.lower_bound == 0.0  # the infimum alone
+    assert np.all(np.isfinite(found.w))
