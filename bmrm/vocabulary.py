@@ -67,6 +67,8 @@ SETTINGS = (
     Setting("groups", "groups", ""),
     Setting("positive_label", "", "data.positive_label", ("pos_label",)),
     Setting("class_weight", "class_weight", "data.class_weight", ("class_weights",)),
+    Setting("classes", "", "data.classes"),
+    Setting("labels", "", "data.labels"),
     Setting("calibrate", "calibrate", "calibrate", ("calibration",)),
     Setting("categorical", "categorical", "data.categorical", ("categorical_features", "cat_features")),
     Setting("text", "text", "data.text"),

@@ -222,6 +222,8 @@ OTHER = {
     ("data", "offset"): "weights.txt",
     ("data", "positive_label"): -1,
     ("data", "class_weight"): "balanced",
+    ("data", "classes"): "one_vs_rest",
+    ("data", "labels"): "each",
     ("calibrate",): "sigmoid",
     ("output", "directory"): "elsewhere",
     ("output", "checkpoint_every"): 1e-9,

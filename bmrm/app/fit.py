@@ -18,7 +18,8 @@ from bmrm.app.pipeline import fingerprint
 from bmrm.app.pipeline.beginning import start_of_file
 from bmrm.app.pipeline.calibrate import Calibrating
 from bmrm.app.pipeline.follow import Follow
-from bmrm.app.pipeline.solve import BIASES, Problem, solve, solved
+from bmrm.app.pipeline.several import CLASSES, LABELS, TOGETHER, loss_of_columns, solve_any
+from bmrm.app.pipeline.solve import BIASES, Problem, solved
 from bmrm.app.shares import are_shares, rows_of_labels
 from bmrm.checks import sample
 from bmrm.data.class_weights import checked, pairs_of
@@ -27,6 +28,7 @@ from bmrm.data.layout import Layout, aligned
 from bmrm.data.matrix import features_of, with_columns
 from bmrm.data.raw_columns import Coding
 from bmrm.losses import LOSSES
+from bmrm.losses._core.per_column import PerColumn
 from bmrm.mpi.group import Alone
 from bmrm.mpi.launch import say_alone
 from bmrm.problem import (
@@ -99,6 +101,8 @@ def fit(
     scale: Literal["none", "standardize", "max_abs", "unit_norm"] = "none",
     positive_label: Any = None,
     class_weight: Mapping[Any, float] | str | None = None,
+    classes: Literal["together", "one_vs_rest"] = "together",
+    labels: Literal["together", "each"] = "together",
     categorical: Sequence[str | int] | None = None,
     text: Mapping[str | int, str] | None = None,
     missing: Literal["refuse", "mean", "indicator", "zero"] = "refuse",
@@ -148,6 +152,10 @@ def fit(
     positive_label : of two labels the positive one; None for the last in sort order.
     class_weight : factors of the weights of rows by their class, a dict by label, 1 where none is given; "balanced":
         all classes weigh the same, with the weights of their rows; None for 1. Neither `lam` nor `scale` depends on it.
+    classes : "one_vs_rest": a loss of two classes for each class against all others, and the class of the largest
+        score is predicted; J and its bound are sums over the classes. "together": one loss of all classes.
+    labels : "each": a loss of two classes for each label of rows that may have several (a list of sets, or a matrix of
+        0 and 1). "together": one loss of all labels.
     categorical : columns of numbers that are categories all the same, by name, or by number from 0; None for none.
     text : columns whose words are features, `{name: "hashed"}` (scikit-learn's `HashingVectorizer`) or `"counted"`
         (`CountVectorizer`, whose words the model keeps); None for none.
@@ -182,7 +190,8 @@ def fit(
     IncompatibleError
         The solver cannot serve this loss and regularizer.
     """
-    for name, value, known in (("bias", bias, BIASES), ("scale", scale, SCALINGS)):
+    ways = {"classes": (classes, CLASSES), "labels": (labels, LABELS)}
+    for name, value, known in (("bias", bias, BIASES), ("scale", scale, SCALINGS), *((k, *v) for k, v in ways.items())):
         if not (name == "bias" and value is None) and not (isinstance(value, str) and value in known):
             close = nearest(value, known) if isinstance(value, str) else ""
             raise InputError(f"{name} is {shown(value)}, expected one of {', '.join(known)}{close}")
@@ -202,6 +211,7 @@ def fit(
     else:
         plain = Dataset.from_arrays(X, y, sample_weight, groups, offset=offset, coding=coding)
     refuse_weightless(plain.targets.weights)
+    loss = "hinge" if loss is None and (classes, labels) != (TOGETHER, TOGETHER) else loss
     choice = _Choice.of(plain, loss, regularizer, lam)
     problem = Problem(
         loss=choice.loss,
@@ -216,6 +226,7 @@ def fit(
     )
     if not plain.labelled and facts_of(problem.loss).needs_targets:
         raise InputError(f"y is None, expected {name_of_targets(problem.loss)} for each row of X")
+    problem = replace(problem, loss=loss_of_columns(problem.loss, classes, labels, plain, Alone()))
     shares = are_shares(plain, problem.loss)
     problem = replace(problem, shares=shares)
     data = SCALINGS[scale].rows(rows_of_labels(plain, problem.loss) if shares else plain)
@@ -230,7 +241,7 @@ def fit(
     if asked is not None:
         calibrating = Calibrating.prepared(asked, data, others.get("validation"), problem.loss, Alone())
     say_alone("`bmrm.fit`")
-    model = solve(data, problem, Alone(), lambda model_of: nullcontext(callback), others=others, start=start)
+    model = solve_any(data, problem, Alone(), lambda model_of: nullcontext(callback), others=others, start=start)
     model = model if calibrating is None else calibrating.of(model, problem)
     assert model is not None
     return replace(model, header={**model.header, "chosen": choice.words}) if choice.words else model
@@ -301,9 +312,13 @@ def _like(train: Dataset, validation: Any) -> Dataset:
 
 def _facts(problem: Problem, data: Dataset) -> fingerprint.Facts:
     """A description of the problem, as in a config."""
-    described = {"loss": LOSSES.describe(problem.loss), "regularizer": REGULARIZERS.describe(problem.regularizer)}
+    several = problem.loss if isinstance(problem.loss, PerColumn) else None
+    loss = problem.loss if several is None else several.loss
+    described = {"loss": LOSSES.describe(loss), "regularizer": REGULARIZERS.describe(problem.regularizer)}
     section = {"bias": problem.bias, "scale": problem.scale, "positive_label": problem.positive_label}
     section["class_weight"] = pairs_of(problem.class_weight)
+    kind = None if several is None else several.kind
+    section |= {"classes": kind if kind in CLASSES else TOGETHER, "labels": kind if kind in LABELS else TOGETHER}
     facts = fingerprint.of_settings({**described, "search": None, "calibrate": None, "data": section})
     return facts | {"data": fingerprint.of_rows(data, Alone())}
 

@@ -26,6 +26,7 @@ from bmrm.app.model_file import (
     ModelData,
     check_fits,
     checked_section,
+    in_columns,
     named,
     read_model_file,
     wrong_learned,
@@ -114,7 +115,7 @@ class Model(ModelData):
                 f"load_model(path, loss=...), or --loss {name}"
             )
         checked_section(LOSSES, self.header["loss"])
-        made = LOSSES.make(name, options)
+        made: Loss = in_columns(LOSSES.make(name, options), self.header)
         check_fits(made, self)
         object.__setattr__(self, "_loss", made)  # a model remembers what its header says
         return made
@@ -587,4 +588,5 @@ def load_model(path: Path | str, loss: Loss | None = None) -> Model:
     InputError
         For a file that is missing, is not a model file, is damaged, or holds pickled objects.
     """
-    return Model(**vars(read_model_file(path)), _loss=loss)
+    found = read_model_file(path)
+    return Model(**vars(found), _loss=None if loss is None else in_columns(loss, found.header))

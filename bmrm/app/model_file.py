@@ -24,6 +24,7 @@ from bmrm.data.readers._core.formats import formats
 from bmrm.data.text_reader import TextReader
 from bmrm.data.vocabulary import packed, unpacked
 from bmrm.losses import LOSSES
+from bmrm.losses._core.per_column import KINDS, per_column
 from bmrm.problem import InputError, Regularizer, Solution, facts_of, provides, shown
 from bmrm.problem.loss import HasProbabilities
 from bmrm.registry import Registry, field_name
@@ -38,6 +39,8 @@ OWN = "loss_"
 
 OFFSET = "offset"
 """Name of the offset in the header, and what it is called where it has no name of its own."""
+COLUMNS = "columns"
+"""Name in the header of what a model of several columns of targets says of each."""
 SHARES = "shares"
 """Name in the header of whether targets were shares of labels."""
 RUN = "run_"
@@ -172,6 +175,9 @@ def _wrong_header(header: Mapping[str, Any]) -> Iterator[str]:
     chosen = header.get("chosen", {})
     if not isinstance(chosen, dict) or not all(isinstance(value, str) for value in chosen.values()):
         yield f"chosen is {shown(chosen)}, expected text by name"
+    columns = header.get(COLUMNS)
+    if columns is not None and not (isinstance(columns, dict) and columns.get("kind") in KINDS):
+        yield f"{COLUMNS} is {shown(columns)}, expected a table with one of the kinds {', '.join(KINDS)}"
     if type(header.get(SHARES, True)) is not bool:
         yield f"{SHARES} is {shown(header[SHARES])}, expected true or false"
     if not _known_sets(header.get("sets")):
@@ -287,6 +293,12 @@ def package_version() -> str:
 def named(section: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
     """(name, options) of a section from JSON, with lists converted back to tuples."""
     return section["name"], {key: _tuples(value) for key, value in section.items() if key != "name"}
+
+
+def in_columns(loss: Any, header: Mapping[str, Any]) -> Any:
+    """The loss of a model of several columns of targets; the loss itself of others."""
+    columns = header.get(COLUMNS)
+    return loss if columns is None else per_column(columns["kind"], loss)
 
 
 def from_plain(registry: Registry[Any], section: Mapping[str, Any]) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,6 +44,8 @@ class Classifier(ClassifierMixin, RowEstimator):
     loss : name (see `bmrm losses`), `{"name": ..., option: value}` or instance, for two classes or more. With more than
         two, `hinge` becomes `multiclass_hinge` and `logistic` becomes `softmax`; for classes that are nodes of a tree,
         `{"name": "ontology_hinge", "edges": [("cat", "animal"), ...]}`. Default `hinge`.
+    classes : "one_vs_rest": a loss of two classes for each class against all others, so that `hinge` stays `hinge`;
+        "together". Default "together".
     class_weight : factor of the weights of each class: a dict by label, "balanced" (all classes then weigh the same,
         with the weights of their rows), or None for 1. Default None.
     calibrate : method that makes `predict_proba` of the scores of rows left out in turn, `sigmoid` or `isotonic`, or
@@ -63,6 +65,7 @@ class Classifier(ClassifierMixin, RowEstimator):
     fit_intercept: bool = True
     class_weight: Mapping[Any, float] | str | None = None
     calibrate: str | Mapping[str, Any] | None = None
+    classes: Literal["together", "one_vs_rest"] = "together"
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> Classifier:
         """Train.
@@ -92,7 +95,8 @@ class Classifier(ClassifierMixin, RowEstimator):
         weights = self._weights(y, sample_weight)
         loss, classes = self._fitting_loss(y, weights)
         data = self._dataset(X, y, weights, classes=classes, offset=offset)
-        return self._taken(self._train(data, loss, self.fit_intercept, calibrate=self.calibrate))
+        more = {"calibrate": self.calibrate, "classes": self.classes}
+        return self._taken(self._train(data, loss, self.fit_intercept, **more))
 
     def _taken(self, model: Model) -> Classifier:
         """This one, with the attributes of a model."""
@@ -155,7 +159,7 @@ class Classifier(ClassifierMixin, RowEstimator):
         """The loss, or the one that takes its place, and the classes, of which rows of weight 0 may be all."""
         loss = self._prepared_loss()
         facts, classes, there = facts_of(loss), np.unique(y), len(np.unique(present(y, weights)))
-        if facts.task != "binary":
+        if facts.task != "binary" or (self.classes == "one_vs_rest" and len(classes) > 2):
             return loss, classes
         if len(classes) <= 2:
             free = self.fit_intercept and not facts.no_free_intercept
@@ -168,13 +172,14 @@ class Classifier(ClassifierMixin, RowEstimator):
             return loss, None
         raise InputError(
             f"{self._title}: loss {facts.title}: Only binary classification is supported, y has {there} classes; "
-            "expected a loss such as multiclass_hinge or softmax, or OneVsRestClassifier around this one"
+            "expected a loss such as multiclass_hinge or softmax, or classes='one_vs_rest' beside this one"
         )
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         facts = self._loss_facts()
-        tags.classifier_tags.multi_class = facts.task != "binary" or bool(facts.multiclass)
+        several = facts.task != "binary" or bool(facts.multiclass) or self.classes == "one_vs_rest"
+        tags.classifier_tags.multi_class = several
         return tags
 
 

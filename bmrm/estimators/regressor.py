@@ -46,7 +46,7 @@ class Regressor(RegressorMixin, RowEstimator):
 
         Parameters
         ----------
-        y : (rows,) numbers, or (rows, targets) for a loss of several.
+        y : (rows,) numbers, or (rows, targets), each with a regression of its own but for `multivariate_least_squares`.
 
         Raises
         ------
@@ -59,10 +59,9 @@ class Regressor(RegressorMixin, RowEstimator):
             With the gap, where it is wider than `tol`.
         """
         loss = self._prepared_loss()
-        several = facts_of(loss).task == "multivariate"
-        X, y = self._training_rows(X, y, y_numeric=True, multi_output=several)
+        X, y = self._training_rows(X, y, y_numeric=True, multi_output=True)
         model = self._train(self._dataset(X, y, sample_weight, offset=offset), loss, self.fit_intercept)
-        self._table = y.ndim == 2
+        self._table = y.ndim == 2 and (y.shape[1] > 1 or facts_of(loss).task == "multivariate")
         self.coef_ = np.atleast_2d(model.weights.T) if self._table else model.weights.reshape(-1)
         self.intercept_ = model.intercept if self._table else float(model.intercept[0])
         return self
@@ -85,7 +84,7 @@ class Regressor(RegressorMixin, RowEstimator):
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         facts = self._loss_facts()
-        tags.target_tags.multi_output = facts.task == "multivariate"
+        tags.target_tags.multi_output = True
         tags.target_tags.positive_only = bool(facts.targets_from)
         return tags
 

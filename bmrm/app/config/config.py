@@ -220,6 +220,14 @@ class DataSection(BaseModel):
         "from, all of a small problem for rank 0; null = unless a path has `{rank}`",
     )
     positive_label: Label = Field(None, description="of two classes the positive one; null = the last in sort order")
+    classes: Literal["together", "one_vs_rest"] = Field(
+        "together",
+        description="`one_vs_rest`: a loss of two classes for each class against all others",
+    )
+    labels: Literal["together", "each"] = Field(
+        "together",
+        description="`each`: a loss of two classes for each label of rows that may have several",
+    )
     class_weight: Factors = Field(
         None,
         description="factors of the weights of training rows by their class, `{label: factor}`, 1 where none is given; "

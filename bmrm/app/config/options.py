@@ -34,6 +34,8 @@ SHORT: Mapping[Place, str] = {
     ("data", "offset"): "offset",
     ("data", "positive_label"): "positive-label",
     ("data", "class_weight"): "class-weight",
+    ("data", "classes"): "classes",
+    ("data", "labels"): "labels",
     LAMBDA: "lambda",
     ("solver", "tolerance"): "tolerance",
     ("solver", "max_iterations"): "max-iterations",

@@ -13,7 +13,8 @@ from bmrm.app.calibration.asked import FOLDS, Calibrate, refuse_without_classes
 from bmrm.app.calibration.curves import Calibration
 from bmrm.app.measure import scored, scores_of
 from bmrm.app.model import Model
-from bmrm.app.pipeline.solve import Problem, solve
+from bmrm.app.pipeline.several import solve_any
+from bmrm.app.pipeline.solve import Problem
 from bmrm.data.dataset import Dataset
 from bmrm.data.digest import digests
 from bmrm.data.label_types import shown_label
@@ -84,7 +85,7 @@ class Calibrating:
         parts: list[ScoredRows | None] = []
         for k in range(count):
             rows = self.train.select(np.flatnonzero(self.fold != k))
-            fitted = solve(rows, problem, group)
+            fitted = solve_any(rows, problem, group)
             status = group.broadcast(None if fitted is None else fitted.solution.status.name)
             if Status[status] in USELESS:
                 return _without(model, f"not calibrated: the training without fold {k + 1} of {count} ended {status}")

@@ -378,7 +378,7 @@ def weights_of(model: Model, problem: Problem, summary: Summary, columns: Column
     """
     if model.dim != features:
         raise InputError(f"start: the model has {model.dim} features, the data have {features}")
-    theirs, ours = model.labels.tolist(), _labels(summary).tolist()
+    theirs, ours = model.labels.tolist(), labels_of(summary).tolist()
     if theirs != ours:
         raise InputError(f"start: the labels of the model are {theirs!s:.60}, those of the data {ours!s:.60}")
     table, intercept = columns.scaled_weights(model.weights, model.intercept)
@@ -439,13 +439,13 @@ def _model(
     if summary.form:
         header |= {"sets": {"form": summary.form, "dtype": summary.dtype}}
     row_scale = problem.scale if problem.scale in ROW_SCALES else "none"
-    intercepts, labels = np.atleast_1d(shifted), _labels(summary)
+    intercepts, labels = np.atleast_1d(shifted), labels_of(summary)
     return Model(
         weights.copy(), intercepts, labels, header, row_scale, arrays, layout, _solution=solution, _loss=problem.loss
     )
 
 
-def _labels(summary: Summary) -> NDArray[Any]:
+def labels_of(summary: Summary) -> NDArray[Any]:
     """As models have them."""
     return restored(summary.labels, summary.dtype if summary.form in ("", "sets") else "int64")
 

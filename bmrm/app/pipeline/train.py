@@ -30,8 +30,9 @@ from bmrm.app.pipeline.checkpoint import ROWS
 from bmrm.app.pipeline.fingerprint import LAMBDA
 from bmrm.app.pipeline.follow import DETAILS, Follow, listed
 from bmrm.app.pipeline.load import Loaded, load
+from bmrm.app.pipeline.several import TOGETHER, loss_of_columns, solve_any
 from bmrm.app.pipeline.sharing import Sharing
-from bmrm.app.pipeline.solve import FEW, ModelOf, Problem, Watch, lambda_of_rows, solve
+from bmrm.app.pipeline.solve import FEW, ModelOf, Problem, Watch, lambda_of_rows
 from bmrm.app.shares import are_shares, parts_of_labels
 from bmrm.data.dataset import Dataset
 from bmrm.kernels.compiling import COMPILING
@@ -40,7 +41,7 @@ from bmrm.losses import LOSSES
 from bmrm.mpi.dealing import deal_out
 from bmrm.mpi.group import Alone, Group, together
 from bmrm.mpi.spread import spread
-from bmrm.problem import Callback, InputError, Iteration, OutputError, Start, Status, facts_of
+from bmrm.problem import Callback, IncompatibleError, InputError, Iteration, OutputError, Start, Status, facts_of
 from bmrm.regularizers import REGULARIZERS
 from bmrm.risk.scaling import SCALINGS
 from bmrm.solvers import SOLVERS
@@ -81,7 +82,7 @@ def fit_once(
     facts: fingerprint.Facts | None = None,
 ) -> tuple[Model | None, dict[str, Any]]:
     """One training on `parts["train"]`."""
-    return solve(parts["train"], problem, group, watch, others=parts, start=start, facts=facts), {}
+    return solve_any(parts["train"], problem, group, watch, others=parts, start=start, facts=facts), {}
 
 
 def train(
@@ -149,6 +150,7 @@ def _train(
         settings, notes = with_loss(settings, loaded.train, group)
         loaded = replace(loaded, notes=(*loaded.notes, *notes))
         facts, problem = _problem(settings, group)
+        problem = _for_columns(problem, settings, loaded.train, group)
         if group.size > 1:  # the first of a node compiles
             few = loaded.train.part(0, min(FEW, loaded.train.rows))
             group.first_per_node(lambda: fingerprint.of_rows(few, Alone()))
@@ -229,8 +231,11 @@ def _problem(settings: Mapping[str, Any], group: Group) -> tuple[fingerprint.Fac
         _look_into_folder(settings["output"], facts, group)
         problem = problem_of(settings, leads=group.rank == 0)
         if group.rank == 0:
-            for field in ("metrics", "follow"):
-                check_metrics(settings["output"][field], problem.loss)
+            section = settings["data"]
+            loss = loss_of_columns(problem.loss, section["classes"], section["labels"], None, Alone())
+            check_metrics(settings["output"]["follow"], problem.loss)
+            if facts_of(loss).task != "regression":  # of which there may be several outputs
+                check_metrics(settings["output"]["metrics"], loss)
     return facts, problem
 
 
@@ -249,9 +254,12 @@ def with_loss(settings: Mapping[str, Any], data: Dataset, group: Group) -> tuple
     """Collective: the settings, with a loss by the targets where they have none, and what to say of that."""
     if settings["loss"] is not None:
         return settings, ()
-    name, found = default_loss(data, group, "data.train")
-    loss = LOSSES.make(name)
     section = settings["data"]
+    if section["classes"] != TOGETHER or section["labels"] != TOGETHER:
+        name, found = "hinge", "two classes at a time"
+    else:
+        name, found = default_loss(data, group, "data.train")
+    loss = LOSSES.make(name)
     bias = default_bias(loss) if section["bias"] is None else section["bias"]
     chosen = {**settings, "loss": LOSSES.describe(loss), "data": {**section, "bias": bias}}
     return chosen, (f"loss: {name} for {found}, since none is given",)
@@ -453,6 +461,18 @@ def problem_of(settings: Mapping[str, Any], leads: bool = True) -> Problem:
 
 def _with_lambda(problem: Problem, lam: float) -> Any:
     return replace(problem.regularizer, lam=lam)  # type: ignore[type-var]
+
+
+def _for_columns(problem: Problem, settings: Mapping[str, Any], data: Dataset, group: Group) -> Problem:
+    """Collective: the problem of several columns of targets, where there are some."""
+    section = settings["data"]
+    loss = loss_of_columns(problem.loss, section["classes"], section["labels"], data, group)
+    with together(group):
+        if loss is not problem.loss and settings["search"] is not None:
+            raise IncompatibleError(f"{loss.title}: a search is for one problem; leave it out")
+        if group.rank == 0:
+            check_metrics(settings["output"]["metrics"], loss)
+    return replace(problem, loss=loss)
 
 
 def threads_of_all(problem: Problem, group: Group) -> int:

@@ -149,7 +149,7 @@ def exported(model: ModelData, loss: Any) -> Exported:
         intercept=model.intercept,
         labels=model.labels,
         predicts=_predicts(loss, table.shape[1]),
-        probabilities=probabilities_of(loss, model.calibration),
+        probabilities=probabilities_of(loss, model.calibration, model.labels.size),
         names=model.feature_names if model.reader is None else model.reader.vocabulary.names or None,
         first=int(model.layout is not None and bool(model.layout.one_based)),
         unit_norm=model.row_scale == "unit_norm",

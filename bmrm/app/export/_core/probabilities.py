@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from bmrm.app.calibration.curves import Calibration, Sigmoid
+from bmrm.losses._core.per_column import OneVsRest
 from bmrm.problem import facts_of
 
 Line = tuple[float, float]
@@ -36,8 +37,11 @@ KNOWN = {
 """By the name of the loss; those of a loss of a user's are not written."""
 
 
-def probabilities_of(loss: Any, calibration: Calibration | None) -> Probabilities | None:
-    """Those of a model of a loss, which may be calibrated; None where there are none, or they are no formula."""
+def probabilities_of(loss: Any, calibration: Calibration | None, labels: int) -> Probabilities | None:
+    """Those of a loss and so many labels, perhaps calibrated; None where there are none, or they are no formula."""
+    if calibration is None and isinstance(loss, OneVsRest):
+        one = KNOWN.get(facts_of(loss.loss).name)
+        return None if one is None or one.form != "sigmoid" else Probabilities("sigmoid", labels * one.lines)
     if calibration is None:
         return KNOWN.get(facts_of(loss).name)
     curves = calibration.curves
