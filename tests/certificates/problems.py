@@ -129,10 +129,11 @@ DOORS = {"estimator": 0.05, "config": 0.01, "ranks": 0.003}
 """The share of the runs that may go through each door besides `fit`, which takes 0.1 to 2 s more."""
 
 
-def varied(seed, index, blocks=True):
+def varied(seed, index, later=True):
     """Problem `index` of `seed` with weights of any unit, starts near and far, and every door; always the same.
 
-    Apart from `draw`, by which problems have been found that stay what they are; so do others without `blocks`.
+    Apart from `draw`, by which problems have been found that stay what they are; so do others without what is drawn
+    since later: regularizers of blocks and offsets.
     """
     problem, rng = draw(seed, index), np.random.default_rng([seed, index, 2])
     unit, weights, traits = _unit(rng, problem), problem.weights, []
@@ -141,11 +142,11 @@ def varied(seed, index, blocks=True):
         if weights is not None and problem.loss.name not in REPEATED and problem.groups is None and rng.random() < 0.2:
             weights, unit = np.where(weights > 0.0, 10.0 ** rng.uniform(-40, 40, size=len(weights)), 0.0), 1.0
             traits = ["weights of all sizes"]
-    regularizer, runs = problem.regularizer, problem.runs
-    if blocks:
+    regularizer, runs, offset = problem.regularizer, problem.runs, None
+    if later:
         regularizer, runs = _blocks(np.random.default_rng([seed, index, 3]), problem)
+        offset = _offset(np.random.default_rng([seed, index, 4]), problem)
     runs = [_varied_run(rng, run) for run in runs]
-    offset = _offset(np.random.default_rng([seed, index, 4]), problem)
     traits += [] if offset is None else ["offset"]
     given = {"unit": unit, "weights": weights, "traits": [*problem.traits, *traits], "runs": runs, "offset": offset}
     return replace(problem, regularizer=regularizer, **given)

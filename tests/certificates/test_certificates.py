@@ -206,12 +206,12 @@ VARIED = {
     (908, 955): "a search that ended beside its start, the slope at the other end of the bracket being 1e278",
     (101, 3809): "several constants in an exponential tail, where Newton's steps are short: thousands of Hessians",
 }
-"""Problems with starts, units and doors, before there were blocks, on which something was false."""
+"""Problems with starts, units and doors, before there were blocks and offsets, on which something was false."""
 
 
 @pytest.mark.parametrize(("seed", "index"), VARIED)
 def test_what_was_false_is_true_from_other_starts(seed, index):
-    problem = problems.varied(seed, index, blocks=False)
+    problem = problems.varied(seed, index, later=False)
     assert [fault for outcome in judge.check(problem) for fault in outcome.faults] == []
 
 
