@@ -277,7 +277,7 @@ def test_weights_of_0_take_rows_away(job):
 
 @pytest.mark.parametrize("place", ["train.svm/out", "/proc/out", "train.svm"])
 def test_a_folder_that_cannot_be_written_is_refused_before_training(job, capsys, monkeypatch, place):
-    monkeypatch.setattr("bmrm.app.pipeline.train.solve", lambda *_: pytest.fail("training began"))
+    monkeypatch.setattr("bmrm.app.pipeline.train.solve_any", lambda *_: pytest.fail("training began"))
     assert run(f"output.directory={place}") == 2
     message = capsys.readouterr().err
     assert "output.directory" in message

@@ -63,7 +63,9 @@ def gathered_rounding(ranks: Ranks, whole: LossPhi) -> Rounding:
         gathered = GatheredPhi(ranks, whole)
         f = gathered.collect(RemoteMap(ranks).matvec(w))
         kept, longest = ranks.ask("rounding", "absolute_scores", np.abs(w), answer=(KEEP, SUM))
-        free = gathered.collect(kept) + reach * row_norm(mine)
+        free = gathered.collect(kept)
+        if reach > 0.0 and not whole.facts.smooth:
+            free = free + reach * row_norm(mine)
         b = np.zeros(whole.facts.scores_per_row) if constant is None else np.abs(constant)
         if constant is not None:
             f, free = f + whole.constant(constant), free + whole.constant(b)

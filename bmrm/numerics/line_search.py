@@ -277,7 +277,7 @@ class _Wolfe(_Halving):
         if high is None:
             t, self._before = _beyond(self._before, low), low
         else:
-            share = meeting(low, high) / (high.t - low.t) if self._kinked else _secant(low, high)
+            share = _share(low, high, self._kinked)
             t = _inside(low, high, share) if self.halved(low, high) else 0.5 * (low.t + high.t)
             least = max(KINK * (self._start.value - low.value), ROUNDING * abs(self._start.value))
             if not low.t < t < high.t or _still(low, high) <= least:
@@ -300,9 +300,13 @@ def _beyond(before: Trial, low: Trial) -> float:
     return min(max(secant, 2.0 * low.t), FARTHEST * low.t)
 
 
-def _secant(low: Trial, high: Trial) -> float:
-    """Where the secant of the slopes across the bracket reaches 0, as a share of it."""
-    return -low.derivative / (high.derivative - low.derivative) if high.derivative > low.derivative else 0.5
+def _share(low: Trial, high: Trial, kinked: bool) -> float:
+    """Where the tangents at the ends of a bracket meet, or where the secant of their slopes is 0, as a share of it."""
+    if not high.derivative > low.derivative:
+        return 0.5
+    if kinked:
+        return meeting(low, high) / (high.t - low.t)
+    return -low.derivative / (high.derivative - low.derivative)
 
 
 def _inside(low: Trial, high: Trial, share: float) -> float:

@@ -187,7 +187,9 @@ def row_rounding(loss: Loss, map: DataMap | TailedMap, phi: LossPhi, layout: Sco
     def at(w: Vector, constant: Vector | None = None, reach: float = 0.0) -> Magnitudes:
         b = np.zeros(phi.facts.scores_per_row) if constant is None else np.abs(constant)
         without = AbsoluteMap(map)
-        f, free = map.matvec(w), without.matvec(np.abs(w)) + reach * row_norm(map)
+        f, free = map.matvec(w), without.matvec(np.abs(w))
+        if reach > 0.0 and not phi.facts.smooth:
+            free = free + reach * row_norm(map)
         if constant is not None:
             f, free = f + phi.constant(constant), free + phi.constant(b)
         with np.errstate(all="ignore"):  # any w may be asked for

@@ -263,7 +263,7 @@ def test_a_run_and_the_command_measure_what_they_are_asked_for(job, capsys):
     ],
 )
 def test_a_config_with_other_measures_is_status_2_before_training(job, capsys, monkeypatch, value, words):
-    monkeypatch.setattr("bmrm.app.pipeline.train.solve", lambda *_: pytest.fail("training began"))
+    monkeypatch.setattr("bmrm.app.pipeline.train.solve_any", lambda *_: pytest.fail("training began"))
     assert main(["train", "config.yaml", "--quiet", "--set", f"output.metrics={value}"]) == 2
     message = capsys.readouterr().err
     assert words in message

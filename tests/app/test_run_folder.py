@@ -136,7 +136,7 @@ def test_results_of_another_problem_are_refused_and_those_of_the_same_replaced(j
     assert train() == 0
     before = {path.name: path.read_bytes() for path in (job / "out").iterdir()}
     with monkeypatch.context() as patch:
-        patch.setattr("bmrm.app.pipeline.train.solve", lambda *_, **__: pytest.fail("training began"))
+        patch.setattr("bmrm.app.pipeline.train.solve_any", lambda *_, **__: pytest.fail("training began"))
         for override, words in OTHERS.items():
             assert train("--set", override) == 2
             message = capsys.readouterr().err

@@ -177,7 +177,6 @@ VARIED = {
     (830517, 18814): "lbfgs at kinks of a chain with constants, more than 20 s",
     (830517, 747): "lbfgs at kinks: 32 trials a line search for a slope that jumps over what it may be, 28 s in all",
     (830517, 2965): "a constant searched 1e149 away, where an earlier one had been; a plane made of what had cancelled",
-    (830517, 5853): "features of 1e6 that cancel, weights of 0 for them: planes round by more than J there",
     (830517, 6034): "J of the weights less what they have in common, an ulp below a bound cut to J",
     (1469912, 143): "proposals of proximal_newton that overflow, rows having all but no curvature",
     (

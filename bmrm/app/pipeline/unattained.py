@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from bmrm.data.dataset import Dataset
 from bmrm.problem import (
@@ -82,11 +81,12 @@ def _separated(data: Dataset, summary: Summary, constant: bool) -> Any:
 
     max sum z_i with y_i (<x_i, v> + c) >= z_i and 0 <= z_i <= 1: a row is separated where z_i > 0.
     """
+    from scipy import sparse  # not at the top: ranks that answer import no more than they need
+    from scipy.optimize import linprog
+
     X = data.X
     if not (isinstance(X, np.ndarray) or sparse.issparse(X)) or data.rows * data.features > LARGEST:
         return None
-    from scipy.optimize import linprog
-
     y = np.where(np.asarray(data.targets.y) == summary.labels[-1], 1.0, -1.0)
     counts = np.ones(data.rows) if data.targets.weights is None else np.asarray(data.targets.weights) > 0.0
     table = sparse.csr_matrix(X, dtype=np.float64)

@@ -213,16 +213,13 @@ class Slack:
     def _counts(self, proof: Proof, w: Vector, objective: float, omega: float, goal: float) -> bool:
         """Whether the bound may have more rounding than J(w) has, as far as can be known without a pass.
 
-        Where features cancel, J(w) tells nothing of the rounding of planes, however near w they were taken: the weights
-        of those features may be 0. Where the gap is a share of Omega(w), other weights than w may be as good, 0 among
-        them. Large constants round in exponents as they do in J(w), and leave open only a gap that is not met.
+        Where the gap is a share of Omega(w), other weights than w may be as good, 0 among them. Large constants round
+        in exponents as they do in J(w), and leave open only a gap that is not met.
         """
         gap = objective - proof.bound
         if gap > WIDE * abs(objective) or -gap > OF_NO_ACCOUNT * abs(objective):
             return True
         if proof.reach > FARTHER * self._norm(w):
-            return True
-        if ROUNDOFF * self._rows * proof.reach > OF_NO_ACCOUNT * abs(proof.bound):
             return True
         if relative_gap(objective, min(proof.bound, objective)) <= goal:
             return False
