@@ -136,7 +136,7 @@ def test_risks_and_models_say_which_number():
 @pytest.mark.parametrize(
     ("parameter", "values", "expected"),
     [
-        ("alpha", ["1", True, None, [1.0]], "a number > 0"),
+        ("alpha", ["1", True, None, [1.0]], "a number >= 0"),
         ("l1_ratio", ["1", False, None], "a number >= 0 and <= 1"),
         ("tol", ["1", True, None], "a number >= 0"),
         ("max_iter", ["3", True, 1.5, None], "a whole number >= 1"),

@@ -57,7 +57,7 @@ class ScaledBy:
         try:
             check_parameters(self)
         except ParameterError as error:
-            if error.field == "lam" and self.lam == 0:
+            if error.field == "lam" and np.ndim(self.lam) == 0 and self.lam == 0:
                 said = f"{error.said}; without a regularizer take `none`"
                 raise ParameterError(error.owner, error.field, said, error.word) from None
             raise
