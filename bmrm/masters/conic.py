@@ -17,7 +17,7 @@ mixed so that it is, up to rounding, they are (`balanced`).
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -167,7 +167,7 @@ class _Centre:
     _trial: tuple[Vector, float] | None = None
     _others: int = 0
 
-    def look(self, objective, planes: PlaneStore) -> None:  # type: ignore[no-untyped-def]
+    def look(self, objective: Callable[[Vector], float], planes: PlaneStore) -> None:
         """Judge the last solution by the planes that came since: those at w give J(w)."""
         if self.w is None:
             steepest = max(float(np.sum(planes.row(k)[self.free] ** 2)) for k in range(len(planes)))

@@ -231,8 +231,9 @@ def wolfe_search(
     there, are what quasi-Newton methods need (Lewis & Overton, "Nonsmooth optimization via quasi-Newton methods",
     Mathematical Programming 141, 2013, section 4).
 
-    Extrapolation, at least doubling, until the slope is positive; then the secant of the slopes across the bracket,
-    or its middle where that does not shrink it by half. Where values tell no more than rounding, slopes decide.
+    Extrapolation, at least doubling, until the slope is positive; then the secant of the slopes across the bracket, of
+    a kinked function the place where its tangents meet, or its middle where that does not shrink it by half. Where
+    values tell no more than rounding, slopes decide.
 
     Parameters
     ----------

@@ -124,6 +124,33 @@ def test_there_is_no_step_at_a_kink_nor_up_a_wall():
         assert wolfe_search(function, 0.0, -1.0, first, 0.9) is None
 
 
+@pytest.mark.parametrize("kink", [0.37, 1e-4, 1e-9])
+def test_weak_conditions_hold_beyond_a_kink_after_few_trials(kink):
+    """However much too long the first trial is: the tangents of a bracket meet at the kink."""
+    asked = []
+
+    def function(ts):
+        asked.append(ts)
+        return np.where(ts < kink, kink - ts, 3.0 * (ts - kink)), np.where(ts < kink, -1.0, 3.0)
+
+    first = Trial(1.0, *(float(part[0]) for part in function(np.ones(1))))
+    found = wolfe_search(function, kink, -1.0, first, 0.9, kinked=True)
+    assert found is not None
+    assert found.value <= kink - 1e-4 * found.t
+    assert found.derivative >= -0.9
+    assert len(asked) < 15
+
+
+def test_tangents_that_are_parallel_meet_nowhere():
+    """Slopes that are equal by rounding, the value higher at the far end: no division by 0."""
+
+    def function(ts):
+        return ts * 1.0, np.where(ts == 0.0, -1e-300, 0.0)
+
+    first = Trial(1.0, 1.0, -1e-300)
+    assert wolfe_search(function, 0.0, -1e-300, first, 0.9, kinked=True) is None
+
+
 @pytest.mark.parametrize("bend", [0.0, 1e-5])
 def test_a_kink_is_seen_after_few_trials_and_a_sharp_bend_is_none(bend):
     asked = []

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy import sparse
 from scipy.optimize import linprog
 
 import bmrm
@@ -92,9 +93,10 @@ def test_rows_that_are_separated_are_named():
     y = random.random(len(X)) < 1.0 / (1.0 + np.exp(-score))
     X = np.column_stack([X, np.zeros(len(X))])
     X[[7, 9], 5], y[[7, 9]] = 1.0, True  # a feature of two rows, both of them positive
-    solution = bmrm.fit(X, y, loss="logistic", regularizer="none", tolerance=1e-8).solution
-    assert solution.status.name != "CONVERGED"
-    assert "a plane separates 2 of 200 rows, the first of them row 7" in solution.message
+    for rows in (X, sparse.csr_array(X)):
+        solution = bmrm.fit(rows, y, loss="logistic", regularizer="none", tolerance=1e-8).solution
+        assert solution.status.name != "CONVERGED"
+        assert "a plane separates 2 of 200 rows, the first of them row 7" in solution.message
 
 
 def test_several_classes_that_are_separable():

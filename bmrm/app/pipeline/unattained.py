@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from bmrm.data.dataset import Dataset
+from bmrm.data.matrix import features_of
 from bmrm.problem import (
     BlockSeparable,
     LossFacts,
@@ -21,7 +22,7 @@ from bmrm.problem import (
 )
 
 LARGEST = 4_000_000
-"""Entries of a dense X up to which a linear program looks for a separating plane."""
+"""Rows times features up to which a linear program looks for a separating plane."""
 APART = 1e-6
 """Least margin, of 1, of a row that is separated."""
 FAR = 30.0
@@ -84,12 +85,11 @@ def _separated(data: Dataset, summary: Summary, constant: bool) -> Any:
     from scipy import sparse  # not at the top: ranks that answer import no more than they need
     from scipy.optimize import linprog
 
-    X = data.X
-    if not (isinstance(X, np.ndarray) or sparse.issparse(X)) or data.rows * data.features > LARGEST:
+    if data.rows * data.features > LARGEST:
         return None
     y = np.where(np.asarray(data.targets.y) == summary.labels[-1], 1.0, -1.0)
     counts = np.ones(data.rows) if data.targets.weights is None else np.asarray(data.targets.weights) > 0.0
-    table = sparse.csr_matrix(X, dtype=np.float64)
+    table = sparse.csr_array(features_of(data.X).block(np.arange(data.rows)), dtype=np.float64)
     size = np.maximum(abs(table).max(axis=0).toarray().ravel(), 1e-300)
     parts = [table @ sparse.diags(1.0 / size), *([np.ones((data.rows, 1))] if constant else [])]
     rows = sparse.diags(-y) @ sparse.hstack(parts)

@@ -7,6 +7,7 @@ columns, and how the scores of all columns become one prediction.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
@@ -26,7 +27,7 @@ BOTH = (0.0, 1.0)
 
 
 @dataclass(frozen=True)
-class PerColumn:
+class PerColumn(ABC):
     """A loss of one score, for each column of targets by itself.
 
     Parameters
@@ -95,8 +96,9 @@ class PerColumn:
             classes = BOTH if self.of == "binary" else ()
             yield replace(targets, y=y, dtype="", classes=classes, offset=offset)
 
+    @abstractmethod
     def _tables(self, targets: Targets, summary: Summary) -> Iterator[NDArray[np.float64]]:
-        raise NotImplementedError
+        """The targets of each column, (rows,)."""
 
     def _each(self, f: Array) -> NDArray[Any]:
         """What the loss predicts of each column, (rows, columns): of two classes whether it is the second."""
