@@ -74,7 +74,7 @@ def test_the_loss_follows_the_classes():
     two = Classifier("softmax", alpha=1e-2).fit(X[:100], y[:100])
     assert two.coef_.shape == (1, 4)
     np.testing.assert_allclose(two.decision_function(X), (X @ two.coef_.T + two.intercept_)[:, 0])
-    with pytest.raises(ValueError, match=r"squared_hinge: Only binary.*y has 3 classes.*OneVsRest"):
+    with pytest.raises(ValueError, match=r"squared_hinge: Only binary.*y has 3 classes.*one_vs_rest"):
         Classifier("squared_hinge").fit(X, y)
 
 

@@ -21,10 +21,10 @@ def rows_of(loss):
     return loss.prox_scores_row, loss.offset_scores_row, loss.value_scores_row
 
 
-def naive_visit(loss, x, row, u, held, v, vectors, threshold, step, shares, bias, moves, extra, looked):
+def naive_visit(loss, x, row, u, held, added, v, vectors, threshold, step, shares, bias, moves, extra, looked):
     """One row in its turn, as the formulas say; `row`, `u` and `held` change."""
     y, k = np.array([int(row[TARGET])]), shares * row[CURVE] + extra
-    scores = x @ soft(v, threshold) + vectors[0] + soft(vectors[1], threshold) - vectors[2] * row[SHIFT]
+    scores = x @ soft(v, threshold) + vectors[0] + soft(vectors[1], threshold) - vectors[2] * row[SHIFT] + added
     gap = row[WEIGHT] * loss.value(scores[None], y)[0] - u @ scores - row[VALUE]
     drift = (scores[looked] - row[SEEN]) ** 2
     z = scores + k * u
@@ -58,14 +58,15 @@ def test_a_sweep_is_its_formulas(way, dtype, classes, threshold, loss):
     v, vectors = random.normal(size=(COLUMNS, classes)), random.normal(size=(3, classes))
     order = random.permutation(ROWS).astype(np.uint32)
     held = random.normal(size=(ROWS, classes))
+    added = random.normal(size=(ROWS if classes > 3 else 0, classes))
     naive = [array.copy() for array in (state, slopes, held, v, vectors)]
     steps = Steps(threshold, 0.2, 2.0, 1.0, 0.7, 0.05)
     expected = np.zeros(2)
     for i in order:
-        row = (naive[0][i], naive[1][i], naive[2][i], naive[3], naive[4])
+        row = (naive[0][i], naive[1][i], naive[2][i], added[i] if classes > 3 else 0.0, naive[3], naive[4])
         expected += naive_visit(loss, X[i].astype(float), *row, *steps, looked=i % classes)
     sums, kept, room = np.empty(2), np.empty(ROWS, np.uint32), np.empty((SPARE + 2, classes))
-    dual = Dual(state.reshape(-1), slopes, v, vectors, steps, held, room, arguments_of(loss, classes))
+    dual = Dual(state.reshape(-1), slopes, v, vectors, steps, added, held, room, arguments_of(loss, classes))
     count = sweep(order, kept, np.inf, True, sums, as_arguments(way, X), dual)
     assert count == ROWS
     for ours, theirs in zip((state, slopes, held, v, vectors, sums), (*naive, expected), strict=True):
@@ -114,7 +115,7 @@ def test_rows_that_will_not_move_are_set_aside():
     slopes, vectors, room = np.zeros((ROWS, classes)), np.zeros((3, classes)), np.empty((SPARE + 2, classes))
     everything, random = np.arange(ROWS, dtype=np.uint32), np.array([1], np.uint64)
     steps, none = Steps(0.0, 1.0, 1.0, 0.0, 0.0, 0.0), np.empty((0, classes))
-    dual = Dual(state.reshape(-1), slopes, v, vectors, steps, none, room, arguments_of(loss, classes))
+    dual = Dual(state.reshape(-1), slopes, v, vectors, steps, none, none, room, arguments_of(loss, classes))
     shrinking = Shrinking(order, kept, margin, random)
     count, visits = visit.rounds((X,), everything, shrinking, 1.0, True, np.empty(2), dual)
     assert visits == ROWS

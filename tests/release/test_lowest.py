@@ -12,7 +12,7 @@ from release.lowest import constraints
 from release.project import ROOT, project
 
 DISTRIBUTION = {"sklearn": "scikit-learn", "yaml": "PyYAML"}
-OPTIONAL = ("plot", "arrow", "completion")
+OPTIONAL = ("plot", "arrow", "completion", "onnx")
 WITHOUT_A_LINE = {"llvmlite", "typing_extensions"}
 """What comes with numba, and what type checkers alone import."""
 
