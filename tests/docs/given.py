@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import math
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -68,6 +69,15 @@ def _census(path: Path) -> None:
     path.write_text("age,town,zone,note,pay\n" + "".join(f"{row}\n" for row in rows))
 
 
+def _policies(begin: int, end: int) -> Callable[[Path], None]:
+    def write(path: Path) -> None:
+        rows = [(k, 0.25 * (1 + k % 4), 18 + 7 * k % 60) for k in range(begin, end)]
+        lines = [f"{age},{math.log(exposure)!r},{(k % 3) * (age < 40)}\n" for k, exposure, age in rows]
+        path.write_text("age,log_exposure,claims\n" + "".join(lines))
+
+    return write
+
+
 def _copy(path: Path) -> None:
     shutil.copytree(ROOT / path.name, path, ignore=shutil.ignore_patterns("__pycache__"))
 
@@ -79,6 +89,8 @@ FILES: dict[str, Callable[[Path], object]] = {
     "logs.gz": _packed,
     "data.csv": _table(",", "outcome"),
     "census.csv": _census,
+    "policies.csv": _policies(0, 60),
+    "new.csv": _policies(60, 80),
     "train.tsv": _table("\t", "outcome"),
     "train.txt": lambda path: path.write_text(5 * SENTENCES),
     "test.txt": lambda path: path.write_text(SENTENCES),
