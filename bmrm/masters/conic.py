@@ -207,8 +207,9 @@ class _Centre:
 class _Program:
     """One cone program, in the coordinates that can differ from 0.
 
-    Variables are the weights `used`, then |w| of those `thin` with an l1 (places `u`), the norms of the blocks `coned`
-    (places `cones`), and the values of the terms (places `xi`).
+    Variables are the weights `used`, less `origin`, the point between the bounds that is nearest to 0; then |w| of
+    those `thin` with an l1 and either sign (places `u`), the norms of the blocks `coned` (places `cones`), and the
+    values of the terms (places `xi`).
     """
 
     def __init__(self, master: ConicMaster) -> None:
@@ -218,10 +219,18 @@ class _Program:
         self.less = 1.0 if known.all() else 1.0 - MARGIN
         self.blocks = [b for b in range(penalty.blocks) if not self._stays_0(b)]
         members = [penalty.block(b) for b in self.blocks]
-        self.used = np.sort(np.concatenate([np.empty(0, np.int64), *members]))
+        used = np.sort(np.concatenate([np.empty(0, np.int64), *members]))
+        self.origin = np.clip(0.0, penalty.lower, penalty.upper)
+        fixed = penalty.lower == penalty.upper
+        for b in self.blocks:
+            fixed[penalty.block(b)] &= penalty.strengths[b] == 0.0
+        self.used = used[~fixed[used]]
+        self.sign = np.sign(self.origin) + (self.origin == 0.0) * (
+            (penalty.lower == 0.0).astype(float) - (penalty.upper == 0.0)
+        )
         self.place = np.full(planes.space.dim, -1)
         self.place[self.used] = np.arange(len(self.used))
-        self.thin = self.used[penalty.l1[self.used] > 0.0]
+        self.thin = self.used[(penalty.l1[self.used] > 0.0) & (self.sign[self.used] == 0.0)]
         self.coned = [b for b in self.blocks if penalty.strengths[b] > 0.0]
         self.strengths = penalty.strengths[self.coned]
         ends = np.cumsum([len(self.used), len(self.thin), len(self.coned), len(planes.infima)])
@@ -248,10 +257,9 @@ class _Program:
         G, h, cones = self._constraints()
         G = G * units
         rows = np.abs(G).max(axis=1, initial=0.0)
-        rows[len(rows) - sum(cones) :] = 1.0
-        np.maximum(rows[: n + K], np.abs(h[: n + K]), out=rows[: n + K])
-        rows[rows == 0.0] = 1.0
         first = len(rows) - sum(cones)
+        np.maximum(rows[:first], np.abs(h[:first]), out=rows[:first])
+        rows[rows == 0.0] = 1.0
         for size, column in zip(cones, self.cones):  # all rows of a cone alike
             rows[first : first + size] = units[column]
             first += size
@@ -265,8 +273,8 @@ class _Program:
             cones=cones,
         )
         x, z = units * np.array(found["x"]).ravel(), unit * np.array(found["z"]).ravel() / rows
-        w = planes.space.zeros()
-        w[used] = x[:d]
+        w = self.origin.copy()
+        w[used] += x[:d]
         return w, z[:n], z[n : n + K]
 
     def _objective(self) -> tuple[Vector, Vector, Vector]:
@@ -278,13 +286,15 @@ class _Program:
         P, q = np.zeros(self.width), np.zeros(self.width)
         q[self.u], q[self.cones], q[self.xi] = self.less * penalty.l1[self.thin], self.less * self.strengths, 1.0
         d = len(used)
-        P[:d], q[:d] = penalty.l2[used], -penalty.l2[used] * penalty.center[used]
+        origin = self.origin[used]
+        P[:d] = penalty.l2[used]
+        q[:d] = penalty.l2[used] * (origin - penalty.center[used]) + self.less * penalty.l1[used] * self.sign[used]
         centre = master._centre
         if centre is not None and centre.w is not None:
             P[self.place[centre.free]] = centre.mu
             q[self.place[centre.free]] = -centre.mu * centre.w[centre.free]
         infima = master._infima.values
-        heights = planes.offsets - infima[planes.blocks] if len(planes) else np.zeros(1)
+        heights = planes.offsets - infima[planes.blocks] + self.rows @ self.origin if len(planes) else np.zeros(1)
         depth = float(np.abs(heights).max()) or 1.0
         cost = np.zeros(planes.space.dim)
         cost[used] = penalty.l1[used] + np.sqrt(0.5 * depth * P[:d])
@@ -292,7 +302,9 @@ class _Program:
             members = penalty.block(b)
             cost[members] = strength + cost[members].max() if strength > 0.0 else cost[members]
         units = np.full(self.width, depth)
+        width = (penalty.upper - penalty.lower)[used]
         units[:d] = depth / np.where(cost[used] > 0.0, cost[used], 1.0)
+        units[:d] = np.minimum(units[:d], np.where(width > 0.0, width, np.inf))
         units[self.u] = units[self.place[self.thin]]
         units[self.cones] = units[self.place[[penalty.block(b)[0] for b in self.coned]]] if self.coned else 1.0
         return P, q, units
@@ -311,7 +323,7 @@ class _Program:
         tangents[:, : len(used)] = self.rows[:, used]
         tangents[np.arange(n), self.xi[planes.blocks]] = -1.0
         floor[np.arange(K), self.xi] = -1.0
-        G, h = [tangents, floor], [-planes.offsets, -self.master._infima.values]
+        G, h = [tangents, floor], [-planes.offsets - self.rows @ self.origin, -self.master._infima.values]
         for sign in (1.0, -1.0):
             sides = np.zeros((len(thin), self.width))
             sides[np.arange(len(thin)), place[thin]] = sign
@@ -321,13 +333,13 @@ class _Program:
             there = used[np.isfinite(limit[used])]
             bounds = np.zeros((len(there), self.width))
             bounds[np.arange(len(there)), place[there]] = sign
-            G, h = [*G, bounds], [*h, sign * limit[there]]
+            G, h = [*G, bounds], [*h, sign * (limit - self.origin)[there]]
         for b, column in zip(self.coned, self.cones):
             members = penalty.block(b)
             cone = np.zeros((1 + len(members), self.width))
             cone[0, column] = -1.0
             cone[1 + np.arange(len(members)), place[members]] = -1.0
-            G, h = [*G, cone], [*h, np.zeros(len(cone))]
+            G, h = [*G, cone], [*h, np.concatenate([[0.0], self.origin[members]])]
         return np.vstack(G), np.concatenate(h), [1 + len(penalty.block(b)) for b in self.coned]
 
 

@@ -214,6 +214,18 @@ def test_what_was_false_is_true_from_other_starts(seed, index):
     assert [fault for outcome in judge.check(problem) for fault in outcome.faults] == []
 
 
+BLOCKS = {
+    (819115, 994): "a cone program whose bounds are 1e12 away in units of what planes gain, called infeasible",
+}
+"""Problems of `varied` with regularizers of blocks that once showed a false claim, and why."""
+
+
+@pytest.mark.parametrize(("seed", "index"), BLOCKS)
+def test_what_was_false_is_true_of_blocks(seed, index):
+    problem = problems.varied(seed, index)
+    assert [fault for outcome in judge.check(problem) for fault in outcome.faults] == []
+
+
 @pytest.mark.parametrize(
     ("seed", "index", "solver"),
     [

@@ -90,3 +90,18 @@ def test_free_weights_have_a_bound_once_planes_balance(tilt):
     found = one.solve(1e-9)
     assert found.lower_bound == 0.0  # the infimum alone
     assert np.all(np.isfinite(found.w))
+
+
+@pytest.mark.parametrize("norm", ["l1", "l2"])
+def test_bounds_far_beyond_what_planes_can_gain(norm):
+    """Planes gain 1e-9 at most, so each weight is where its bounds let it be nearest to 0: once "primal infeasible"."""
+    lower, upper = [25.8, -np.inf, 0.0, -3e9, 0.5], [np.inf, -0.98, 0.0, 2e7, 0.5]
+    record = blocks(SPACE, "box", lower=np.array(lower), upper=np.array(upper), **{norm: 0.4})
+    master = record.master(PlaneStore(SPACE, (0.0,)))
+    slopes = np.array([[1.0, -2.0, 0.5, 0.3, 1.0], [0.0, 1.0, 1.0, -1.0, 0.0]]) * 1e-11
+    for a in slopes:
+        master.add(a, 1e-11)
+    found, nearest = master.solve(1e-9), np.array([25.8, -0.98, 0.0, 0.0, 0.5])
+    omega = 0.4 * np.abs(nearest).sum() if norm == "l1" else 0.2 * np.square(nearest).sum()
+    assert found.w == pytest.approx(nearest, abs=1e-9)
+    assert found.lower_bound == pytest.approx(omega + max(slopes @ nearest) + 1e-11, rel=1e-12)
