@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from bmrm.app.fit import minimize as minimize
     from bmrm.app.model import Model as Model
     from bmrm.app.model import load_model as load_model
+    from bmrm.app.path import Path as Path
+    from bmrm.app.path import path as path
     from bmrm.data.dataset import Dataset as Dataset
     from bmrm.data.readers.conll import Conll as Conll
     from bmrm.data.readers.conll import read_conll as read_conll
@@ -61,6 +63,8 @@ if TYPE_CHECKING:
 _HOME = {
     "fit": "bmrm.app.fit",
     "minimize": "bmrm.app.fit",
+    "path": "bmrm.app.path",
+    "Path": "bmrm.app.path",
     "Model": "bmrm.app.model",
     "load_model": "bmrm.app.model",
     "Classifier": "bmrm.estimators",
@@ -112,6 +116,8 @@ _MOVED = (
 __all__ = [  # noqa: RUF022 (the order of use)
     "fit",
     "minimize",
+    "path",
+    "Path",
     "Model",
     "load_model",
     "Classifier",

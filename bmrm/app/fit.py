@@ -10,8 +10,9 @@ from pathlib import Path
 from types import NoneType
 from typing import Any, Literal
 
+from bmrm.app.asked import check_choices, like, plug_in_of, rows_of, solver_of, without_lambda
 from bmrm.app.calibration.asked import checked as calibration_of
-from bmrm.app.defaults import default_bias, default_lambda, default_loss, needs_lambda
+from bmrm.app.defaults import default_bias, default_lambda, default_loss
 from bmrm.app.measure import name_of_targets
 from bmrm.app.model import Model
 from bmrm.app.pipeline import fingerprint
@@ -19,13 +20,11 @@ from bmrm.app.pipeline.beginning import start_of_file
 from bmrm.app.pipeline.calibrate import Calibrating
 from bmrm.app.pipeline.follow import Follow
 from bmrm.app.pipeline.several import CLASSES, LABELS, TOGETHER, loss_of_columns, solve_any
-from bmrm.app.pipeline.solve import BIASES, Problem, solved
+from bmrm.app.pipeline.solve import Problem, solved
 from bmrm.app.shares import are_shares, rows_of_labels
 from bmrm.checks import sample
 from bmrm.data.class_weights import checked, pairs_of
-from bmrm.data.dataset import Dataset, refuse_weightless
-from bmrm.data.layout import Layout, aligned
-from bmrm.data.matrix import features_of, with_columns
+from bmrm.data.dataset import Dataset
 from bmrm.data.raw_columns import Coding
 from bmrm.losses import LOSSES
 from bmrm.losses._core.per_column import PerColumn
@@ -44,42 +43,15 @@ from bmrm.problem import (
     facts_of,
     shown,
 )
-from bmrm.registry import Range, Registry, checked_value, given_fields, nearest
+from bmrm.registry import Range, checked_value
 from bmrm.regularizers import REGULARIZERS
 from bmrm.risk.linear import LinearRisk
 from bmrm.risk.scaling import SCALINGS
 from bmrm.risk.structured import StructuredRisk
-from bmrm.solvers import SOLVERS
-from bmrm.vocabulary import ANSWERS, once, other_words
+from bmrm.vocabulary import other_words
 
 
-def _plug_in_of(word: str, given: Mapping[str, Any]) -> str:
-    """Where an option of a plug-in belongs that is given beside its name; "" for a word of other programs."""
-    registries: dict[str, Registry[Any]] = {"solver": SOLVERS, "loss": LOSSES, "regularizer": REGULARIZERS}
-    for argument, registry in registries.items():
-        name = given.get(argument, "auto" if argument == "solver" else None)
-        name = name.get("name") if isinstance(name, Mapping) else name
-        if isinstance(name, str) and word in registry.options(name):
-            return _place_of(word, argument, [name])
-    if word.lower() in ANSWERS:
-        return ""
-    kind, _, rest = word.partition("_")
-    if kind in registries and rest in ("options", "params", "kwargs", "args"):
-        return "; use solver_options" if kind == "solver" else f"; use {kind}={{'name': ..., option: value}}"
-    for argument, registry in registries.items():
-        owners = [entry.name for entry in registry.all() if word in registry.options(entry.name)]
-        if owners:
-            return _place_of(word, argument, owners)
-    return ""
-
-
-def _place_of(word: str, argument: str, owners: Sequence[str]) -> str:
-    said = f"; it is an option of {argument} {', '.join(owners)}: "
-    mapping = f"{{'name': {owners[0]!r}, {word!r}: ...}}"
-    return said + (f"solver_options={{{word!r}: ...}}" if argument == "solver" else f"{argument}={mapping}")
-
-
-@other_words("fit", more=_plug_in_of)
+@other_words("fit", more=plug_in_of)
 def fit(
     X: Any,
     y: Any = None,
@@ -190,27 +162,15 @@ def fit(
     IncompatibleError
         The solver cannot serve this loss and regularizer.
     """
-    ways = {"classes": (classes, CLASSES), "labels": (labels, LABELS)}
-    for name, value, known in (("bias", bias, BIASES), ("scale", scale, SCALINGS), *((k, *v) for k, v in ways.items())):
-        if not (name == "bias" and value is None) and not (isinstance(value, str) and value in known):
-            close = nearest(value, known) if isinstance(value, str) else ""
-            raise InputError(f"{name} is {shown(value)}, expected one of {', '.join(known)}{close}")
+    check_choices(bias=bias, scale=scale, classes=classes, labels=labels)
     if callback is not None and not callable(callback):
         raise InputError(f"callback is {shown(callback)}, expected a function of an Iteration")
     threads = checked_value("threads", threads, (int, NoneType), Range(least=1))
-    if isinstance(X, Dataset) and not all(given is None for given in (y, sample_weight, offset, groups)):
-        raise InputError("y, sample_weight, offset or groups beside a Dataset, which brings its own")
     options = {"tolerance": tolerance, "absolute_tolerance": absolute_tolerance, "max_iterations": max_iterations}
     asked = calibration_of(calibrate)
-    given = _solver(solver, {**options, "time_limit": time_limit}, seed, solver_options)
+    given = solver_of(solver, {**options, "time_limit": time_limit}, seed, solver_options)
     coding = Coding.checked(categorical, text, missing, drop_first, rare)
-    if isinstance(X, Dataset) and coding.stated:
-        raise InputError(f"{coding.stated[0]} beside a Dataset, whose columns are features already")
-    if isinstance(X, Dataset):
-        plain = X.checked()
-    else:
-        plain = Dataset.from_arrays(X, y, sample_weight, groups, offset=offset, coding=coding)
-    refuse_weightless(plain.targets.weights)
+    plain = rows_of(X, y, sample_weight, offset, groups, coding)
     loss = "hinge" if loss is None and (classes, labels) != (TOGETHER, TOGETHER) else loss
     choice = _Choice.of(plain, loss, regularizer, lam)
     problem = Problem(
@@ -234,7 +194,7 @@ def fit(
         start = start_of_file(Path(start), _facts(problem, plain))
     others = {}
     if validation is not None and (problem.follow is not None or (asked is not None and asked.folds is None)):
-        rows = _like(plain, validation)
+        rows = like(plain, validation)
         rows = rows_of_labels(rows, problem.loss, "validation") if shares else rows
         others["validation"] = SCALINGS[scale].rows(rows)
     calibrating = None
@@ -263,24 +223,11 @@ class _Choice:
             words["loss"] = f"{loss} for {found}"
         loss = LOSSES.instance(loss)
         regularizer = "l2" if regularizer is None else regularizer
-        section = _without_lambda(regularizer) if lam is None else None
+        section = without_lambda(regularizer) if lam is None else None
         if section is not None:
             regularizer, lam, words["lambda"] = section, default_lambda(data), "1 / m"
         word = "lambda" if isinstance(regularizer, Mapping) and "lambda" in regularizer else "lam"  # as it stands there
         return cls(loss, REGULARIZERS.instance(regularizer, {} if lam is None else {word: lam}), words)
-
-
-def _without_lambda(regularizer: Any) -> dict[str, Any] | None:
-    """The section of a name or a mapping that leaves lambda to the number of rows, by absence or None; else None."""
-    section = {"name": regularizer} if isinstance(regularizer, str) else regularizer
-    if not isinstance(section, Mapping) or not isinstance(section.get("name"), str):
-        return None
-    entry = REGULARIZERS.get(section["name"])
-    options = {option: value for option, value in section.items() if option != "name"}
-    given = given_fields(f"regularizer {entry.name!r}", entry.parameters, options)
-    if not needs_lambda(entry) or given.pop("lam", None) is not None:
-        return None
-    return {"name": section["name"], **given}
 
 
 def _follow(validation: Any, metrics: Sequence[str], every: int) -> Follow | None:
@@ -292,22 +239,6 @@ def _follow(validation: Any, metrics: Sequence[str], every: int) -> Follow | Non
     if validation is None:
         raise InputError("follow measures validation rows, expected validation=(X, y)")
     return Follow(tuple(metrics), checked_value("follow_every", every, (int,), Range(least=1)))
-
-
-def _like(train: Dataset, validation: Any) -> Dataset:
-    """Validation rows with the columns of the training rows."""
-    layout = train.layout or Layout()
-    if isinstance(validation, Dataset):
-        rows = validation.checked()
-    else:
-        values, *targets = validation
-        rows = Dataset.from_arrays(values, *targets, coding=layout.encoding)  # type: ignore[misc]
-    if layout.offset is not None and rows.targets.offset is None:
-        rows = rows.with_offset(layout.offset)
-    X = aligned(rows.X, rows.feature_names, train.feature_names, "validation")
-    if not features_of(X).fits(train.features):
-        raise InputError(f"validation has {X.shape[1]} features, X has {train.features}")
-    return replace(rows, X=with_columns(X, train.features), layout=train.layout)
 
 
 def _facts(problem: Problem, data: Dataset) -> fingerprint.Facts:
@@ -323,29 +254,7 @@ def _facts(problem: Problem, data: Dataset) -> fingerprint.Facts:
     return facts | {"data": fingerprint.of_rows(data, Alone())}
 
 
-def _solver(
-    solver: str | Mapping[str, Any] | Solver,
-    common: Mapping[str, Any],
-    seed: int | None,
-    more: Mapping[str, Any] | None,
-) -> Solver:
-    """The solver with the options that are given beside it, those that are not None.
-
-    Raises
-    ------
-    InputError
-        For options beside an instance, and for one that is given twice.
-    """
-    if more is not None and not isinstance(more, Mapping):
-        raise InputError(f"solver_options is {shown(more)}, expected {{option: value}}")
-    options = {name: value for name, value in common.items() if value is not None}
-    name = solver.get("name") if isinstance(solver, Mapping) else solver
-    if seed is not None and (not isinstance(name, str) or "seed" in SOLVERS.options(name)):
-        options["seed"] = seed
-    return SOLVERS.instance(solver, once("solver_options", more or {}, options))
-
-
-@other_words("fit", more=_plug_in_of)
+@other_words("fit", more=plug_in_of)
 def minimize(
     risk: Risk,
     regularizer: Regularizer,
@@ -385,7 +294,7 @@ def minimize(
         The solver needs an ability that risk or regularizer does not have.
     """
     options = {"tolerance": tolerance, "absolute_tolerance": absolute_tolerance, "max_iterations": max_iterations}
-    chosen = _solver(solver, {**options, "time_limit": time_limit}, seed, solver_options)
+    chosen = solver_of(solver, {**options, "time_limit": time_limit}, seed, solver_options)
     if isinstance(risk, LinearRisk):
         sample.sample_loss(risk.loss, risk.data.targets, risk.summary)
     w = start.w if isinstance(start, Start) else start

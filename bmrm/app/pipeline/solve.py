@@ -72,6 +72,8 @@ HARMLESS = 100.0
 0."""
 FEW = 100
 """Rows of the first calls that compile kernels."""
+CONSTANT = "intercept"
+"""Key, in the details of a solution, of the best free intercept of one score, where its solver knows it."""
 
 
 @dataclass(frozen=True)
@@ -140,6 +142,134 @@ def solve(
         problem with these features and labels; only that of rank 0 is used.
     facts : description of the problem, see `bmrm.app.pipeline.fingerprint`, if the bound of a model may belong to it.
     """
+    ready = prepared(data, problem, group, others)
+    problem, bias = ready.problem, BIASES[problem.bias]
+    with one_thread(ready.threads):
+        follower = None
+        if problem.follow is not None:
+            rows = (others or {})["validation"]
+            follower = Follower(problem.follow, rows, problem.loss, group, ready.risk, ready.threads)
+
+        def work(whole: Risk) -> Model:
+            assert problem.solver is not None
+            minimised: Any = bias.wrap(whole)
+
+            def model_of(solution: Solution) -> Model:
+                return ready.model(minimised, solution, problem.regularizer)
+
+            first: Any = start
+            if isinstance(start, Model):
+                w = weights_of(start, problem, ready.summary, ready.columns, data.features, ready.own)
+                first = start_of_model(start, facts or {}, w) if facts is not None else w
+            with watch(model_of) as callback:
+                if follower is not None:
+                    callback = follower.beside(callback, model_of)
+                solution = solved(problem.solver, minimised, problem.regularizer, first, callback)
+            model = model_of(solution)
+            if ready.moved_back is not None and model.weights.ndim > 1 and not ready.own:
+                omega_of = bound(problem.regularizer, whole)
+                other = model_of(without_common(solution, minimised, omega_of, model.weights.shape[1]))
+                if other.solution.objective < model.solution.objective:  # type: ignore[union-attr]
+                    model = other
+            said = ready.said(minimised, model)
+            if said:
+                found = model.solution
+                message = "; ".join(filter(None, (found.message, said)))
+                model = model_of(replace(found, message=message))
+            return model if follower is None else follower.finished(model)
+
+        model = lead(ready.risk, group, work)
+    return with_threshold(model, data, problem.loss, ready.summary, group, ready.threads)
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """Rows that were read and scaled once, and their risk, for one solver or several.
+
+    Attributes
+    ----------
+    data : this rank's rows.
+    problem : its regularizer knows the features.
+    group : the ranks.
+    summary : of the targets of all ranks.
+    risk : of all rows; rank 0 minimises it with the intercept of `BIASES[problem.bias]` around it.
+    ranged, inner : the rows within the range of the numbers, and what the risk does to their columns.
+    columns : what was done to the columns, to be folded back into weights.
+    far : means of columns that lie far from 0; None where none do.
+    own : parameters of the loss at the end of w.
+    differ : whether targets differ.
+    threads : at most so many here.
+    """
+
+    data: Dataset
+    problem: Problem
+    group: Group
+    summary: Summary
+    risk: Risk
+    ranged: Dataset
+    inner: Columns
+    columns: Columns
+    far: Vector | None
+    own: int
+    differ: bool
+    threads: int | None
+
+    @property
+    def moved_back(self) -> Vector | None:
+        """Means that a free intercept takes up; None where there are none."""
+        return self.far if self.problem.bias == "free" else None
+
+    def of_features(self, regularizer: Any) -> Any:
+        """Another regularizer, its options read for these features."""
+        return _of_features(regularizer, self.ranged, self.inner)
+
+    def model(self, minimised: Any, solution: Solution, regularizer: Regularizer) -> Model:
+        """The model of a solution, for raw features.
+
+        Parameters
+        ----------
+        minimised : the risk with its intercept.
+        solution : where the regularizer has weights of the solver's units.
+        regularizer : that it was found with.
+        """
+        problem, w = replace(self.problem, regularizer=regularizer), solution.w
+        bias, own, columns, data = BIASES[problem.bias], self.own, self.columns, self.data
+        omega = bound(regularizer, minimised).value(w)
+        inputs = _table(w[: w.size - own], data.features + bias.constant_feature)
+        known = solution.details.get(CONSTANT)
+        if known is None:
+            table, intercept = bias.read(minimised, w, inputs, solution.objective, omega)
+        else:
+            table, intercept = inputs, np.array([float(known)])
+        moved_back = self.moved_back
+        if moved_back is not None and table.ndim > 1:  # of one score J is that before the intercept is rounded
+            assert problem.solver is not None
+            _, folded = columns.raw_weights(table, intercept)
+            solution = as_folded(solution, minimised, omega, folded, table, moved_back, problem.solver)
+        arrays = _learned(minimised, w)
+        if own:
+            arrays |= problem.loss.named_parameters(w[w.size - own :], len(self.summary.labels))
+        has_offset = data.targets.offset is not None
+        return _model(problem, self.summary, columns, solution, table, intercept, arrays, data.layout, has_offset)
+
+    def said(self, minimised: Any, model: Model) -> str:
+        """What is to be said of a model: that nothing was learned, why there is no minimum, what went wrong."""
+        problem, said = self.problem, []
+        solution, loss_facts = model.solution, facts_of(problem.loss)
+        omega = bound(problem.regularizer, minimised)
+        if self.differ:
+            no_better = zeros_are_as_good(minimised, omega, model.weights, solution)
+            said.append(nothing_learned(loss_facts, omega, model.weights, solution, no_better))
+        said.append(unattained(loss_facts, self.ranged, self.summary, minimised, omega, solution, problem.bias))
+        if self.far is not None and solution.status is not Status.CONVERGED:
+            said.append(_far_feature(self.data, self.far, problem.bias == "free"))
+        if solution.status is Status.NON_FINITE and loss_facts.task == "regression":
+            said.append(_extreme_target(self.data))
+        return "; ".join(filter(None, said))
+
+
+def prepared(data: Dataset, problem: Problem, group: Group, others: Mapping[str, Dataset] | None = None) -> Prepared:
+    """Collective: rows and problem checked, features scaled, and the risk made; parameters as of `solve`."""
     with together(group):
         sample.check_declared("loss", problem.loss)
         sample.check_declared("regularizer", problem.regularizer)
@@ -179,75 +309,19 @@ def solve(
         ranged, summary = class_weighted(ranged, problem.class_weight, problem.loss, summary, group)
         if group.size > 1:
             group.first_per_node(lambda: warm_up_ranks(ranged, problem, summary, inner))
-        loss_facts = facts_of(problem.loss)
-        differ = targets_differ(loss_facts, data.targets, summary, group)
-        bias = BIASES[problem.bias]
-        own = _own_parameters(problem.loss, len(summary.labels))
+        differ = targets_differ(facts_of(problem.loss), data.targets, summary, group)
         risk = shared_risk(
             ranged,
             problem.loss,
             group,
             summary=summary,
-            bias=bias.constant_feature,
+            bias=BIASES[problem.bias].constant_feature,
             columns=inner,
             threads=problem.threads,
             share_rows=problem.share_rows,
         )
-
-        follower = None
-        if problem.follow is not None:
-            follower = Follower(problem.follow, (others or {})["validation"], problem.loss, group, risk, threads)
-
-        def work(whole: Risk) -> Model:
-            assert problem.solver is not None
-            minimised: Any = bias.wrap(whole)
-            moved_back = far if problem.bias == "free" else None
-
-            def model_of(solution: Solution) -> Model:
-                w, omega = solution.w, bound(problem.regularizer, whole).value(solution.w)
-                inputs = _table(w[: w.size - own], data.features + bias.constant_feature)
-                table, intercept = bias.read(minimised, w, inputs, solution.objective, omega)
-                if moved_back is not None and table.ndim > 1:  # of one score J is that before the intercept is rounded
-                    _, folded = columns.raw_weights(table, intercept)
-                    solution = as_folded(solution, minimised, omega, folded, table, moved_back, problem.solver)
-                arrays = _learned(minimised, w)
-                if own:
-                    arrays |= problem.loss.named_parameters(w[w.size - own :], len(summary.labels))
-                has_offset = data.targets.offset is not None
-                return _model(problem, summary, columns, solution, table, intercept, arrays, data.layout, has_offset)
-
-            first: Any = start
-            if isinstance(start, Model):
-                w = weights_of(start, problem, summary, columns, data.features, own)
-                first = start_of_model(start, facts or {}, w) if facts is not None else w
-            with watch(model_of) as callback:
-                if follower is not None:
-                    callback = follower.beside(callback, model_of)
-                solution = solved(problem.solver, minimised, problem.regularizer, first, callback)
-            model = model_of(solution)
-            if moved_back is not None and model.weights.ndim > 1 and not own:
-                omega_of = bound(problem.regularizer, whole)
-                other = model_of(without_common(solution, minimised, omega_of, model.weights.shape[1]))
-                if other.solution.objective < model.solution.objective:  # type: ignore[union-attr]
-                    model = other
-            solution = model.solution  # type: ignore[assignment]
-            said: list[str] = []
-            if differ:
-                regularizer, weights = bound(problem.regularizer, whole), model.weights
-                no_better = zeros_are_as_good(minimised, regularizer, weights, solution)
-                said.append(nothing_learned(loss_facts, regularizer, weights, solution, no_better))
-            omega = bound(problem.regularizer, whole)
-            said.append(unattained(loss_facts, ranged, summary, minimised, omega, solution, problem.bias))
-            if far is not None and solution.status is not Status.CONVERGED:
-                said.append(_far_feature(data, far, problem.bias == "free"))
-            if solution.status is Status.NON_FINITE and loss_facts.task == "regression":
-                said.append(_extreme_target(data))
-            if any(said):
-                model = model_of(replace(solution, message="; ".join(filter(None, (solution.message, *said)))))
-            return model if follower is None else follower.finished(model)
-
-        model = lead(risk, group, work)
-    return _with_threshold(model, data, problem.loss, summary, group, threads)
+    own = _own_parameters(problem.loss, len(summary.labels))
+    return Prepared(data, problem, group, summary, risk, ranged, inner, columns, far, own, differ, threads)
 
 
 def _of_features(regularizer: Any, data: Dataset, columns: Columns) -> Any:
@@ -325,7 +399,7 @@ def _refuse_third_label(loss: Any, data: Dataset, summary: Summary) -> None:
     )
 
 
-def _with_threshold(
+def with_threshold(
     model: Model | None, data: Dataset, loss: Any, summary: Summary, group: Group, threads: int | None
 ) -> Model | None:
     """Collective: the model with the threshold by which a loss over sets of labels predicts them."""
