@@ -55,6 +55,8 @@ if TYPE_CHECKING:
     from bmrm.regularizers.none import NoRegularizer as NoRegularizer
     from bmrm.regularizers.row_group_l2 import RowGroupL2 as RowGroupL2
     from bmrm.regularizers.sparse_group import SparseGroup as SparseGroup
+    from bmrm.search.cross_validation import CrossValidation as CrossValidation
+    from bmrm.search.cross_validation import cross_validate as cross_validate
     from bmrm.search.f_measure import FMeasure as FMeasure
     from bmrm.search.f_measure import fit as fit_f_measure
 
@@ -74,6 +76,8 @@ _HOME = {
     "OrdinalClassifier": "bmrm.estimators",
     "NoveltyDetector": "bmrm.estimators",
     "SequenceTagger": "bmrm.estimators",
+    "cross_validate": "bmrm.search.cross_validation",
+    "CrossValidation": "bmrm.search.cross_validation",
     "FMeasure": "bmrm.search.f_measure",
     "fit_f_measure": "bmrm.search.f_measure:fit",
     "Dataset": "bmrm.data.dataset",
@@ -118,6 +122,8 @@ __all__ = [  # noqa: RUF022 (the order of use)
     "minimize",
     "path",
     "Path",
+    "cross_validate",
+    "CrossValidation",
     "Model",
     "load_model",
     "Classifier",

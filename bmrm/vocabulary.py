@@ -87,7 +87,9 @@ _EPOCHS = "iterations of the solver at most; a run ends by its proved gap"
 _STEP = "solvers choose their steps, leave it out"
 _GAP = "a run ends where its proved gap is within the tolerance, leave it out"
 _KERNEL = "models are linear, map the features first, as Nystroem of scikit-learn does"
-_SEARCH = "searches are those of scikit-learn, such as GridSearchCV, with bmrm.Classifier and the other estimators"
+_SEARCH = (
+    "bmrm.cross_validate, `bmrm cv`, or GridSearchCV of scikit-learn with bmrm.Classifier and the other estimators"
+)
 _SHOWN = "the command line shows progress unless --quiet, estimators have verbose, bmrm.fit has callback"
 ANSWERS: Mapping[str, tuple[str, str]] = {
     "c": ("lam", "1 / (C m) for m rows, 1 / (2 C m) for squared_hinge"),

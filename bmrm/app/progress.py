@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import TracebackType
 
 from rich.console import Console
 from rich.live import Live
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import Progress as Bar
 from rich.text import Text
 
 from bmrm.app.phases import Phases
@@ -18,6 +22,8 @@ from bmrm.problem import Iteration
 LEAVING = ("seconds", "iteration", "objective", "bound", "passes")
 """Columns beside the gap. On a narrow terminal the last ones are left out first."""
 
+Told = Callable[[int, int], None]
+"""Is told how many things are done, of how many."""
 WORDS = {
     "start": "starting",
     "load": "reading",
@@ -137,6 +143,47 @@ class Progress:
 
     def _say(self, text: str) -> None:
         self._last = time.monotonic()
+        self._console.print(text, highlight=False, soft_wrap=True)
+
+
+@contextmanager
+def countdown(what: str, quiet: bool = False, console: Console | None = None) -> Iterator[Told]:
+    """How many of a known number of things are done, with the time left, as of the mean time of those done.
+
+    On a terminal a bar that is updated, elsewhere a line every few seconds.
+
+    Parameters
+    ----------
+    what : the things.
+    quiet : no output.
+    console : None for standard error.
+    """
+    console = Console(stderr=True) if console is None else console
+    if quiet:
+        yield lambda done, total: None
+    elif console.is_terminal:
+        columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
+        with Bar(*columns, TextColumn("left"), TimeRemainingColumn(), console=console, transient=True) as bar:
+            task = bar.add_task(what, total=None)
+            yield lambda done, total: bar.update(task, completed=done, total=total)
+    else:
+        yield _Lines(what, console)
+
+
+class _Lines:
+    """A line every few seconds: what is done, and the seconds left."""
+
+    def __init__(self, what: str, console: Console, every: float = 5.0) -> None:
+        self._what, self._console, self._every = what, console, every
+        self._begin = self._last = time.monotonic()
+
+    def __call__(self, done: int, total: int) -> None:
+        now = time.monotonic()
+        if now - self._last < self._every or done >= total:
+            return
+        self._last, spent = now, now - self._begin
+        left = spent / max(1, done) * (total - done)
+        text = f"{done} of {total} {self._what}  {spent:.1f} s  about {left:.0f} s left"
         self._console.print(text, highlight=False, soft_wrap=True)
 
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 COMMANDS = {
     "train": "train a model, from data and options or as a config file says",
+    "cv": "cross-validate a training, or choose among candidates by it",
     "init": "look at data and write a config that trains on them",
     "predict": "scores, labels, probabilities or ranks of the rows of a file or of standard input",
     "evaluate": "measure a model on a data file with targets",
@@ -36,6 +37,8 @@ COMMANDS = {
 }
 MODULES = dict.fromkeys(("losses", "regularizers", "solvers"), "plug_ins")
 """File of a command, if its name differs."""
+COLLECTIVE = "train", "cv"
+"""Commands that all ranks work for."""
 DESCRIPTION = "Regularized risk minimization with a certified optimality gap."
 EXAMPLES = """
 bmrm train a9a.svm --loss hinge --lambda 1e-4 --test a9a.t --output runs/a9a
@@ -113,7 +116,7 @@ def _without_command(words: Sequence[str]) -> NoReturn:
 
 
 def _run(group: Group, words: Sequence[str], parsed: argparse.Namespace | None, started: bool) -> int:
-    """Collective: the command; all but `train` is the work of rank 0."""
+    """Collective: the command; all but `COLLECTIVE` are the work of rank 0."""
     leave = None
     if group.rank == 0 and parsed is None:
         try:
@@ -124,7 +127,7 @@ def _run(group: Group, words: Sequence[str], parsed: argparse.Namespace | None, 
     if leave is not None:
         return int(leave)
     module = _module(words[0])
-    if words[0] == "train":
+    if words[0] in COLLECTIVE:
         status: int = module.run(group, parsed, started=started)
         return status
     status = module.run(parsed) if parsed is not None else 0

@@ -36,6 +36,23 @@ def add_arguments(parser: Parser) -> None:
     parser.examples(EXAMPLES)
     parser.several = "data"
     parser.usage = "bmrm train DATA ... [options]\n       bmrm train CONFIG [options]"
+    add_config(parser)
+    parser.add_argument(
+        "--resume", action="store_true", help="go on from what an earlier run of the same problem left in the folder"
+    )
+    parser.add_argument("--json", action="store_true", help="print summary.json at the end, in place of the table")
+    parser.add_argument("--quiet", action="store_true", help="no progress, no table: nothing but errors")
+
+
+def add_config(parser: Parser, without: Sequence[str] = (), nor: Sequence[Place] = ()) -> None:
+    """The data, or a config, and its fields as options.
+
+    Parameters
+    ----------
+    parser : of the command.
+    without : sections whose fields are no options.
+    nor : fields that are none either.
+    """
     parser.add_argument(
         "data",
         nargs="*",
@@ -51,12 +68,7 @@ def add_arguments(parser: Parser) -> None:
         metavar="FIELD=VALUE",
         help="a field of the config in YAML, such as solver.tolerance=1e-4; may be repeated",
     )
-    parser.add_argument(
-        "--resume", action="store_true", help="go on from what an earlier run of the same problem left in the folder"
-    )
-    parser.add_argument("--json", action="store_true", help="print summary.json at the end, in place of the table")
-    parser.add_argument("--quiet", action="store_true", help="no progress, no table: nothing but errors")
-    _add_fields(parser)
+    _add_fields(parser, without, nor)
 
 
 def run(group: Group, parsed: Namespace | None, *, started: bool) -> int:
@@ -64,11 +76,23 @@ def run(group: Group, parsed: Namespace | None, *, started: bool) -> int:
     switches = group.broadcast(None if parsed is None else [parsed.quiet, parsed.resume, parsed.json])
     quiet, resume, as_json = switches
     begin = process_begin() if started else None
-    return run_settings(group, lambda: _settings(parsed), quiet=quiet, resume=resume, as_json=as_json, begin=begin)
+    return run_settings(
+        group, lambda: settings_of(parsed, "train"), quiet=quiet, resume=resume, as_json=as_json, begin=begin
+    )
 
 
 def _settings(parsed: Namespace | None) -> dict[str, Any]:
-    """The checked config as plain JSON."""
+    return settings_of(parsed, "train")
+
+
+def settings_of(parsed: Namespace | None, command: str) -> dict[str, Any]:
+    """The checked config as plain JSON.
+
+    Parameters
+    ----------
+    parsed : of a command with `add_config`.
+    command : its name, for messages.
+    """
     from bmrm.app.config.config import load_settings
     from bmrm.problem import InputError
 
@@ -79,7 +103,9 @@ def _settings(parsed: Namespace | None) -> dict[str, Any]:
     if len(configs) > 1:
         raise InputError(f"two configs, {configs[0]} and {configs[1]}, expected one")
     if not configs and not data:
-        raise InputError("bmrm train: expected data or a config, such as `bmrm train rows.svm` (`--help` says more)")
+        raise InputError(
+            f"bmrm {command}: expected data or a config, such as `bmrm {command} rows.svm` (`--help` says more)"
+        )
     return load_settings(configs[0] if configs else None, parsed.set, list(_given(parsed, data))).plain()
 
 
@@ -95,8 +121,8 @@ def _given(parsed: Namespace, data: Sequence[str]) -> Iterator[Given]:
             yield Given(option.place, texts, option.flags[0]) if option.switch else option.given(texts)
 
 
-def _add_fields(parser: Parser) -> None:
-    """All fields; of plug-ins the options of those that the words name, all where there are no words."""
+def _add_fields(parser: Parser, without: Sequence[str] = (), nor: Sequence[Place] = ()) -> None:
+    """All fields but some; of plug-ins the options of those that the words name, all where there are no words."""
     from bmrm.app.config.options import all_options, flag_of, other_names, section_options
 
     parser.answer = lambda word: answer(word, (), flag_of)
@@ -107,6 +133,7 @@ def _add_fields(parser: Parser) -> None:
         for option in _of_plug_ins(parser.words):
             found.setdefault(option.place, option)
         options = list(found.values())
+    options = [option for option in options if option.place[0] not in without and option.place not in nor]
     groups: dict[str, Any] = {}
     for option in options:
         section = option.place[0]

@@ -100,7 +100,7 @@ def log_loss(s: ScoredRows) -> float | None:
     return s.mean(np.log(np.exp(shifted, out=shifted).sum(axis=1)) - true)
 
 
-@measure("binary", source="scikit-learn: brier_score_loss, of these p")
+@measure("binary", source="scikit-learn: brier_score_loss, of these p", wanted="least")
 def brier(s: ScoredRows) -> float | None:
     """Mean of (p - y)^2, y 0 or 1 and p = 1/(1 + exp(-f)), of a model that is calibrated what it says."""
     p = 0.5 * (1.0 + np.tanh(0.5 * s.scores)) if s.probabilities is None else s.probabilities[:, 1]
@@ -221,7 +221,7 @@ def label_average_precision(s: ScoredRows) -> float | None:
     return _of_rankings(s, lambda r: r.over_relevant(r.relevant_above / r.ranks))
 
 
-@measure("multilabel", source="scikit-learn: label_ranking_loss")
+@measure("multilabel", source="scikit-learn: label_ranking_loss", wanted="least")
 def label_ranking_loss(s: ScoredRows) -> float | None:
     """Share of pairs of a relevant and an irrelevant label ranked wrongly; over rows that have such pairs."""
     return _of_rankings(s, lambda r: r.over_relevant(r.ranks - r.relevant_above) / (~r.relevant).sum(axis=1))
@@ -233,7 +233,7 @@ def label_coverage(s: ScoredRows) -> float | None:
     return _of_rankings(s, lambda r: (r.ranks * r.relevant).max(axis=1))
 
 
-@measure("multilabel", source="Schapire & Singer 2000")
+@measure("multilabel", source="Schapire & Singer 2000", wanted="least")
 def one_error(s: ScoredRows) -> float | None:
     """Share of rows whose best-scored label is not theirs; over rows with some labels, not all."""
     return _of_rankings(s, lambda r: ~r.relevant[:, 0])
@@ -246,7 +246,7 @@ def micro_f1(s: ScoredRows) -> float:
     return float(ratio(2.0 * both, true + predicted))
 
 
-@measure("multilabel", source="scikit-learn: hamming_loss", of="predictions")
+@measure("multilabel", source="scikit-learn: hamming_loss", of="predictions", wanted="least")
 def hamming_loss(s: ScoredRows) -> float:
     """Share of the pairs of a row and a label that are predicted wrongly."""
     return s.mean(((s.y > 0) != (s.predicted > 0)).mean(axis=1))

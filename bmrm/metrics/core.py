@@ -176,6 +176,8 @@ class Measure:
     number : what may be written behind the name; None where nothing may.
     stem : what is written before the @.
     within : the least and the largest value there can be.
+    wanted : whether the "most" or the "least" of it is the best, or there is "none", as of a share that should be near
+        another one; "" for the least of amounts, which have no largest value, and the most of others.
     """
 
     name: str
@@ -187,6 +189,13 @@ class Measure:
     number: Number | None = None
     stem: str = ""
     within: tuple[float, float] = SHARE
+    wanted: Literal["", "most", "least", "none"] = ""
+
+    @property
+    def sign(self) -> int:
+        """1 where the most of it is the best, -1 where the least is, 0 where neither."""
+        known = {"most": 1, "least": -1, "none": 0}
+        return known[self.wanted] if self.wanted else -1 if self.within == AMOUNT else 1
 
     @property
     def formula(self) -> str:

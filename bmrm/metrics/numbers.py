@@ -89,13 +89,13 @@ def pinball(s: ScoredRows, tau: float) -> float:
     return s.mean(np.maximum(float(tau) * over, (float(tau) - 1.0) * over))
 
 
-@measure("regression", source="custom of quantile regression", of="predictions")
+@measure("regression", source="custom of quantile regression", of="predictions", wanted="none")
 def coverage(s: ScoredRows) -> float:
     """Share of rows at or below their prediction: near `tau` for a good quantile model."""
     return s.mean(s.y <= s.predicted)
 
 
-@measure("novelty", source="Schoelkopf et al. 2001", of="predictions")
+@measure("novelty", source="Schoelkopf et al. 2001", of="predictions", wanted="none")
 def novel_share(s: ScoredRows) -> float:
     """Share of rows predicted novel."""
     return s.mean(s.predicted < 0.0)

@@ -1,0 +1,59 @@
+"""Rows that were held out, with what a model says of them, and several of these joined."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from bmrm.app.measure import scored, scores_of
+from bmrm.app.model import Model
+from bmrm.app.pipeline.solve import Problem
+from bmrm.data.dataset import Dataset
+from bmrm.metrics import ScoredRows
+from bmrm.mpi.group import Group
+
+
+def judged(model: Model | None, problem: Problem, rows: Dataset, group: Group, part: str) -> ScoredRows | None:
+    """Collective: these rows of all ranks as measures take them, on rank 0; None elsewhere.
+
+    Parameters
+    ----------
+    model : on rank 0.
+    problem : that it was trained for.
+    rows : of this rank; `data.scale: unit_norm` has been applied to them.
+    part : what they are, for messages.
+    """
+    labels = group.broadcast(None if model is None else model.label_codes)
+    weights = group.broadcast_array(None if model is None else model.weights)
+    intercept = group.broadcast_array(None if model is None else model.intercept)
+    scores = scores_of(rows, weights, intercept, problem.threads or group.cores_per_rank)
+    loss = problem.loss if model is None else model.loss
+    arrays = None if model is None else model.arrays
+    return scored(scores, rows.targets, loss, labels, group, arrays=arrays, part=part)
+
+
+def joined(parts: Sequence[ScoredRows]) -> ScoredRows | None:
+    """The rows of all parts as one; None where their models know different labels."""
+    first = parts[0]
+    if any(part.labels != first.labels or part.y.ndim != first.y.ndim for part in parts):
+        return None
+    each: dict[str, Any] = {"y": [part.y for part in parts], "scores": [part.scores for part in parts]}
+    each["predicted"] = [part.predicted for part in parts]
+    found = {name: np.concatenate(arrays) for name, arrays in each.items()}
+    weights = [np.ones(len(p.y)) if p.weights is None else np.asarray(p.weights, np.float64) for p in parts]
+    groups = None
+    if all(part.groups is not None for part in parts):
+        groups = np.concatenate([part.groups for part in parts])  # type: ignore[misc]
+    mass = None if all(part.weights is None for part in parts) else np.concatenate(weights)
+    return ScoredRows(
+        found["y"],
+        found["scores"],
+        found["predicted"],
+        mass,
+        first.classes,
+        first.parameters,
+        groups,
+        first.labels,
+    )

@@ -1,0 +1,249 @@
+"""Cross-validation from Python: arrays in, the measures of each candidate and the chosen model out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import replace
+from types import NoneType
+from typing import Any, Literal
+
+import numpy as np
+
+from bmrm.app.asked import check_choices, plug_in_of, rows_of, solver_of, without_lambda
+from bmrm.app.calibration.asked import checked as calibration_of
+from bmrm.app.calibration.asked import refuse_without_classes
+from bmrm.app.calibration.curves import Calibration
+from bmrm.app.defaults import default_bias, default_lambda, default_loss
+from bmrm.app.measure import name_of_targets
+from bmrm.app.pipeline.several import TOGETHER, loss_of_columns
+from bmrm.app.pipeline.solve import Problem
+from bmrm.app.shares import are_shares
+from bmrm.data.class_weights import checked
+from bmrm.data.dataset import Dataset
+from bmrm.data.raw_columns import Coding
+from bmrm.losses import LOSSES
+from bmrm.mpi.group import Alone
+from bmrm.mpi.launch import say_alone
+from bmrm.problem import Callback, InputError, Loss, Regularizer, Solver, facts_of, shown
+from bmrm.registry import Range, checked_value
+from bmrm.regularizers import REGULARIZERS
+from bmrm.risk.scaling import SCALINGS
+from bmrm.search._core.candidates import LAMBDA, Values, checked_fields, grid
+from bmrm.search._core.crossing import Wanted, cross_validated
+from bmrm.search._core.folds import AskedFolds
+from bmrm.search._core.held_out import joined
+from bmrm.search._core.record import CrossValidation, HeldOut
+from bmrm.search._core.trials import Trial
+from bmrm.vocabulary import other_words
+
+__all__ = ["CrossValidation", "HeldOut", "Trial", "cross_validate"]
+
+WORDS = {
+    "cv": "folds",
+    "nfolds": "folds",
+    "n_folds": "folds",
+    "n_splits": "folds",
+    "n_repeats": "repeats",
+    "scoring": "measures",
+    "metrics": "measures",
+    "alphas": "lambdas",
+    "n_alphas": "n_lambdas",
+    "nlambda": "n_lambdas",
+    "cs": "lambdas",
+    "param_grid": "search",
+    "param_distributions": "search",
+}
+"""Words of other programs for the arguments of a cross-validation."""
+
+
+def _word_of(word: str, given: Mapping[str, Any]) -> str:
+    name = WORDS.get(word.lower(), "")
+    return f"; use {name}" if name else plug_in_of(word, given)
+
+
+@other_words("fit", more=_word_of)
+def cross_validate(
+    X: Any,
+    y: Any = None,
+    *,
+    folds: Any = 10,
+    split: Literal["auto", "stratified", "random", "grouped", "time"] = "auto",
+    repeats: int = 1,
+    measures: Sequence[str] | None = None,
+    measure: str | None = None,
+    lambdas: Sequence[float] | None = None,
+    n_lambdas: int | None = None,
+    search: Mapping[str, Sequence[Any]] | None = None,
+    choose: Literal["best", "one_standard_error"] = "best",
+    refit: bool = True,
+    confidence: float = 0.95,
+    each_label: bool = False,
+    loss: str | Mapping[str, Any] | Loss | None = None,
+    regularizer: str | Mapping[str, Any] | Regularizer | None = None,
+    lam: float | None = None,
+    solver: str | Mapping[str, Any] | Solver = "auto",
+    tolerance: float | None = None,
+    absolute_tolerance: float | None = None,
+    max_iterations: int | None = None,
+    time_limit: float | None = None,
+    seed: int | None = None,
+    solver_options: Mapping[str, Any] | None = None,
+    sample_weight: Any = None,
+    offset: Any = None,
+    groups: Any = None,
+    bias: Literal["free", "regularized", "none"] | None = None,
+    scale: Literal["none", "standardize", "max_abs", "unit_norm"] = "none",
+    positive_label: Any = None,
+    class_weight: Mapping[Any, float] | str | None = None,
+    classes: Literal["together", "one_vs_rest"] = "together",
+    labels: Literal["together", "each"] = "together",
+    categorical: Sequence[str | int] | None = None,
+    text: Mapping[str | int, str] | None = None,
+    missing: Literal["refuse", "mean", "indicator", "zero"] = "refuse",
+    drop_first: bool = False,
+    rare: int | None = None,
+    threads: int | None = None,
+    callback: Callback | None = None,
+    progress: Callable[[int, int], None] | None = None,
+    calibrate: str | None = None,
+) -> CrossValidation:
+    """Measure a training, or several candidates, on rows that were held out, and train the chosen one on all rows.
+
+    Every training is certified as one of `bmrm.fit`. Candidates that differ in lambda alone are walked from the largest
+    down on rows that are read and scaled once for each fold, each from what was found before. Lambda is the factor
+    beside a mean, and so means the same for the rows of a fold and for all; left out it is 1 / m, m all rows.
+
+    Parameters
+    ----------
+    X, y : rows and targets, as of `bmrm.fit`.
+    folds : how many; or a fold for each row, an array of whole numbers (-1: never held out) or a file of them, a
+        splitter of scikit-learn, or pairs of arrays (rows that are trained on, rows that are held out).
+    split : "stratified" (each fold has the shares of the classes), "random", "grouped" (rows of one of `groups` stay
+        together) or "time" (rows are in the order of time, those before a fold are trained on). "auto" is "grouped"
+        where the loss is of groups, else "stratified" where rows have classes.
+    repeats : times that rows are divided anew.
+    measures : names of measures that fit the loss, see `bmrm measures`; None for those that the loss names.
+    measure : the one that chooses; None for the first of them.
+    lambdas : values of lambda to choose from; None for that of the regularizer.
+    n_lambdas : so many values instead, from lambda_max of all rows down, as those of `bmrm.path`.
+    search : fields of a config with the values to choose from, all combinations: `{"loss.delta": [0.5, 1.0],
+        "regularizer.lambda": [1e-4, 1e-3]}`.
+    choose : "best" mean over the folds, or "one_standard_error": the largest lambda whose mean is within one standard
+        error of that.
+    refit : whether the chosen candidate is trained on all rows.
+    confidence : of the t intervals of means over folds, in (0, 1).
+    each_label : whether each of several labels or classes is measured against all others, too.
+    loss, regularizer, lam : as of `bmrm.fit`.
+    solver, tolerance, absolute_tolerance : as of `bmrm.fit`, of each training.
+    max_iterations, time_limit, solver_options : as of `bmrm.fit`, of each training.
+    seed : of the folds, and of a solver that draws random numbers; None for 0.
+    sample_weight, offset, groups : as of `bmrm.fit`; `groups` also for "grouped" folds of any loss. Measures count
+        held-out rows by their weights.
+    bias, scale, positive_label, class_weight : as of `bmrm.fit`. Scales are those of the rows that are trained on.
+    classes, labels : as of `bmrm.fit`.
+    categorical, text, missing, drop_first, rare : as of `bmrm.fit`; levels, words and means are those of all rows.
+    threads : largest number of threads; None for the usable cores.
+    callback : called with each `Iteration` of each training; returning True ends all.
+    progress : called after each training with how many there were, and how many there are.
+    calibrate : "sigmoid" or "isotonic": probabilities of the model by the held-out scores of the chosen candidate.
+
+    Returns
+    -------
+    CrossValidation
+        Its `table()` has a line for each candidate, `best` the chosen one, and `model` that of all rows.
+
+    Raises
+    ------
+    InputError
+        As of `bmrm.fit`; for more folds than rows, groups, or rows of a class; folds for another number of rows; a
+        measure that does not fit the loss, or is not defined in a fold; no candidates, or unknown fields.
+    IncompatibleError
+        The solver cannot serve this loss and regularizer.
+    """
+    check_choices(bias=bias, scale=scale, classes=classes, labels=labels)
+    for name, function in (("callback", callback), ("progress", progress)):
+        if function is not None and not callable(function):
+            raise InputError(f"{name} is {shown(function)}, expected a function")
+    threads = checked_value("threads", threads, (int, NoneType), Range(least=1))
+    asked = calibration_of(calibrate)
+    tried = tried_values(lambdas, search)
+    if n_lambdas is not None and any(LAMBDA in values for values in tried):
+        raise InputError("n_lambdas beside lambdas, expected one of the two")
+    options = {"tolerance": tolerance, "absolute_tolerance": absolute_tolerance, "max_iterations": max_iterations}
+    given = solver_of(solver, {**options, "time_limit": time_limit}, seed, solver_options)
+    divided = AskedFolds(folds, split, repeats, seed or 0)
+    wanted = Wanted(divided, measures, measure, choose, refit, confidence, each_label, n_lambdas)
+    plain = rows_of(X, y, sample_weight, offset, groups, Coding.checked(categorical, text, missing, drop_first, rare))
+    if loss is None:
+        loss = "hinge" if (classes, labels) != (TOGETHER, TOGETHER) else default_loss(plain)[0]
+    made: Any = LOSSES.instance(loss)
+    if not plain.labelled and facts_of(made).needs_targets:
+        raise InputError(f"y is None, expected {name_of_targets(made)} for each row of X")
+    if asked is not None:
+        refuse_without_classes(made)
+        if asked.folds is not None or not refit:
+            raise InputError("calibrate: it takes the folds of the cross-validation, and needs refit")
+    problem = Problem(
+        loss=loss_of_columns(made, classes, labels, plain, Alone()),
+        regularizer=_regularizer(plain, regularizer, lam),
+        solver=given,
+        bias=default_bias(made) if bias is None else bias,
+        scale=scale,
+        positive_label=positive_label,
+        class_weight=checked(class_weight),
+        threads=threads,
+    )
+    problem = replace(problem, shares=are_shares(plain, problem.loss))
+    data = SCALINGS[scale].rows(plain)
+    say_alone("`bmrm.cross_validate`")
+    found = cross_validated(
+        data, problem, tried, wanted, Alone(), watch=lambda model_of: nullcontext(callback), told=progress
+    )
+    assert found is not None
+    return found if asked is None else calibrated(found, asked.method)
+
+
+def tried_values(lambdas: Any, search: Any) -> list[Values]:
+    """The candidates of the arguments `lambdas` and `search`; [] where neither is given.
+
+    Raises
+    ------
+    InputError
+        For no values, lambdas that are not above 0, unknown fields, and lambdas that are given twice.
+    """
+    fields: dict[str, Any] = {}
+    if search is not None:
+        fields = checked_fields(search)
+    if lambdas is not None:
+        if LAMBDA in fields:
+            raise InputError("lambdas and regularizer.lambda of search are the same setting, expected one of them")
+        if isinstance(lambdas, (str, bytes)) or np.ndim(lambdas) != 1:
+            raise InputError(f"lambdas is {shown(lambdas)}, expected a list of numbers > 0")
+        if not len(lambdas):
+            raise InputError("lambdas is empty, expected at least one number > 0")
+        limits = Range(above=0.0, below=float("inf"))
+        fields[LAMBDA] = [checked_value("lambdas", one, (float,), limits) for one in lambdas]
+    return list(grid(fields)) if fields else []
+
+
+def _regularizer(data: Dataset, regularizer: Any, lam: float | None) -> Any:
+    """The instance, its lambda 1 / m where none is given."""
+    regularizer = "l2" if regularizer is None else regularizer
+    section = without_lambda(regularizer) if lam is None else None
+    if section is not None:
+        regularizer, lam = section, default_lambda(data)
+    word = "lambda" if isinstance(regularizer, Mapping) and "lambda" in regularizer else "lam"
+    return REGULARIZERS.instance(regularizer, {} if lam is None else {word: lam})
+
+
+def calibrated(found: CrossValidation, method: str) -> CrossValidation:
+    """The result, its model with curves that are fitted to the held-out scores of the first repeat."""
+    model, repeats = found.model, found.fold_numbers.shape[1]
+    parts = [one.scored for one in found.held_out[: len(found.held_out) // repeats]]
+    whole = joined(parts)
+    if model is None or whole is None:
+        return found
+    y = whole.y.astype(np.int64)
+    curves = Calibration.fitted(method, whole.scores, y, whole.weights, len(model.labels), found.folds)
+    return replace(found, model=replace(model, calibration=curves))
