@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmrm.problem.basics import Scores, Vector
+from bmrm.problem.regularizer import BlockPenalty
 from bmrm.problem.risk import LinearMap, Risk, ScoreFunction
 
 
@@ -419,7 +420,39 @@ class ColumnModel(Protocol):
         """How far the farthest coordinate of the last x is from what its subdifferential allows, anew; half a sweep."""
         ...
 
+    def by_blocks(self, partition: BlockPenalty) -> BlockModel:
+        """The same quadratic, to be minimised by blocks.
+
+        Parameters
+        ----------
+        partition : the blocks, whose coordinates are these columns, numbered from 0; its other numbers do not matter.
+        """
+        ...
+
     @property
     def scores(self) -> Scores:
         """A d for the last x, with the step of the constant where there is a free intercept."""
+        ...
+
+
+class BlockModel(Protocol):
+    """A quadratic in the steps of some columns, and a partition of these into blocks."""
+
+    def minimise(
+        self, gradient: Vector, w: Vector, penalty: BlockPenalty, goal: float, share: float, most: int
+    ) -> tuple[Vector, float]:
+        """argmin over x of <gradient, x - w> + model(x - w) + Omega(x), and what is left to do.
+
+        All vectors are of the columns alone, as are the coordinates of `penalty`, which is Omega. Ends as
+        `ColumnModel.minimise`, distances being Euclidean norms for a block.
+        """
+        ...
+
+    def distance(self) -> float:
+        """As of `ColumnModel`, of the farthest block."""
+        ...
+
+    @property
+    def scores(self) -> Scores:
+        """As of `ColumnModel`."""
         ...

@@ -14,13 +14,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmrm.data.matrix import Entries, Features
+from bmrm.kernels.blocks import descent as by_blocks
+from bmrm.kernels.blocks.descent import BlockQuadratic
 from bmrm.kernels.masters.soft_descent import violations
 from bmrm.kernels.products import columns as kernels
 from bmrm.kernels.products.columns import Model, StopRule
 from bmrm.kernels.products.vectors import dot
+from bmrm.numerics.block_sweeps import LARGEST, BlockSweeps, gram_starts, grams_of
 from bmrm.numerics.conjugate_gradients import ConjugateGradients
 from bmrm.problem import Vector
 from bmrm.problem.meter import UNMETERED, Meter, timed
+from bmrm.problem.regularizer import BlockPenalty
 from bmrm.risk.products import Columns
 
 Array = NDArray[np.float64]
@@ -90,6 +94,14 @@ class Rooted(Protocol):
         """The columns times `steps`, without the roots, exactly."""
         ...
 
+    def descend_blocks(self, *arguments: Any) -> tuple[float, int, bool, int]:
+        """The kernel `descend_blocks`, after its first argument."""
+        ...
+
+    def block_grams(self, *arguments: Any) -> None:
+        """The kernel `block_grams`, after its first argument."""
+        ...
+
 
 class RootedEntries:
     """As of `Rooted`, sparse.
@@ -121,6 +133,14 @@ class RootedEntries:
     def apply(self, chosen: Places, steps: Vector, out: Vector) -> None:
         """As of `Rooted`."""
         kernels.apply_sparse(self._columns, chosen, steps, out)
+
+    def descend_blocks(self, *arguments: Any) -> tuple[float, int, bool, int]:
+        """As of `Rooted`."""
+        return by_blocks.descend_blocks_sparse(self._columns, *arguments)  # type: ignore[no-any-return]
+
+    def block_grams(self, *arguments: Any) -> None:
+        """As of `Rooted`."""
+        by_blocks.block_grams_sparse(self._columns, *arguments)
 
     def pull(self, chosen: Places, r: Vector) -> Vector:
         """As of `Rooted`."""
@@ -181,6 +201,14 @@ class RootedDense:
     def apply(self, chosen: Places, steps: Vector, out: Vector) -> None:
         """As of `Rooted`."""
         kernels.apply_dense(self._columns, chosen, steps, out)
+
+    def descend_blocks(self, *arguments: Any) -> tuple[float, int, bool, int]:
+        """As of `Rooted`."""
+        return by_blocks.descend_blocks_dense(self._columns, *arguments)  # type: ignore[no-any-return]
+
+    def block_grams(self, *arguments: Any) -> None:
+        """As of `Rooted`."""
+        by_blocks.block_grams_dense(self._columns, *arguments)
 
     def pull(self, chosen: Places, r: Vector) -> Vector:
         """As of `Rooted`."""
@@ -277,6 +305,12 @@ class RootedColumns:
         slope = gradient + self._pull(np.arange(x.size), self._shifts, r + self._state[0] * self._roots)
         return float(violations(slope, x, l1, l2, np.empty_like(x)))
 
+    def by_blocks(self, partition: BlockPenalty) -> BlockColumns:
+        """As of `ColumnModel`."""
+        return BlockColumns(
+            self._entries, self._root_sum, self._shifts, self._diagonal, self._free, partition, self.meter
+        )
+
     @property
     @timed
     def scores(self) -> Vector:
@@ -361,6 +395,93 @@ class RootedColumns:
         self.meter.charge(0.25 * self._entries.share * used.size / max(1, self._shifts.size))
         product: Vector = self._entries.pull(used, along) - shifts * dot(self._roots, along)
         return product
+
+
+class BlockColumns(BlockSweeps):
+    """As of `BlockModel`, on columns.
+
+    Parameters
+    ----------
+    entries, root_sum, shifts, diagonal, free, meter : of the `RootedColumns`.
+    partition : the blocks of the columns.
+    """
+
+    def __init__(
+        self,
+        entries: Rooted,
+        root_sum: float,
+        shifts: Vector,
+        diagonal: Vector,
+        free: bool,
+        partition: BlockPenalty,
+        meter: Meter,
+    ) -> None:
+        self._entries, self._root_sum, self._shifts, self._free = entries, root_sum, shifts, free
+        self.meter = meter
+        starts = gram_starts(partition)
+        values = np.empty(starts[-1])
+        entries.block_grams(tuple(partition), starts, np.zeros(entries.roots.size), values)
+        self._centre(partition, starts, values)
+        sizes = np.diff(partition.starts)
+        meter.charge(0.25 * entries.share * float((sizes * np.minimum(sizes, LARGEST)).sum()) / max(1, shifts.size))
+        model = BlockQuadratic(entries.sums, shifts, root_sum, shifts, free)
+        super().__init__(model, grams_of(partition, starts, values, diagonal))
+        self._steps = np.zeros(shifts.size)
+
+    def _centre(self, partition: BlockPenalty, starts: Places, values: Vector) -> None:
+        """Of columns less what they are to be less, from that of the columns."""
+        sums, shifts, total = self._entries.sums, self._shifts, self._root_sum
+        if not self._free and not shifts.any():
+            return
+        for b in np.flatnonzero(np.diff(starts) > 1):
+            k = partition.block(int(b))
+            if self._free:
+                less = np.outer(sums[k], sums[k] / total)
+            else:
+                cross = np.outer(sums[k], shifts[k])
+                less = cross + cross.T - total * np.outer(shifts[k], shifts[k])
+            values[starts[b] : starts[b + 1]] -= less.ravel()
+
+    def minimise(
+        self, gradient: Vector, w: Vector, penalty: BlockPenalty, goal: float, share: float, most: int
+    ) -> tuple[Vector, float]:
+        """As of `BlockModel`."""
+        x, left = super().minimise(gradient, w, penalty, goal, share, most)
+        self._steps = x - w
+        return x, left
+
+    def beginning(self, gradient: Vector) -> tuple[Vector, Vector]:
+        """As of `BlockSweeps`."""
+        return gradient, np.zeros(self._entries.roots.size)
+
+    def descend(self, *arguments: Any) -> tuple[float, int, bool, int]:
+        """As of `BlockSweeps`."""
+        self.meter.check()
+        return self._entries.descend_blocks(*arguments)
+
+    def smooth(self, gradient: Vector, d: Vector, r: Vector, offset: float, level: float) -> float:
+        """As of `BlockSweeps`; `level` is less the shifts already."""
+        return dot(gradient, d) + 0.5 * (dot(r, r) + offset * (2.0 * level + offset * self._root_sum))
+
+    def slope(self, gradient: Vector, r: Vector) -> Vector:
+        """As of `BlockSweeps`; half a sweep."""
+        entries = self._entries
+        along = r + self.state[0] * entries.roots
+        self.meter.charge(0.25 * entries.share)
+        rise = entries.pull(np.arange(gradient.size), along) - self._shifts * dot(entries.roots, along)
+        slope: Vector = gradient + rise
+        return slope
+
+    def spent(self, visited: int) -> None:
+        """As of `BlockSweeps`."""
+        self.meter.charge(0.5 * self._entries.share * visited / max(1, self._shifts.size))
+
+    @property
+    @timed
+    def scores(self) -> Vector:
+        """As of `ColumnModel`."""
+        scores: Vector = self._entries.scores(self._steps) + self.state[0]
+        return scores
 
 
 Chosen = NDArray[np.int64]

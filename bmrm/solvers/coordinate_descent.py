@@ -1,4 +1,4 @@
-"""Coordinate descent for l1 and elastic net on second-order models, with working sets.
+"""Coordinate descent for l1, elastic net and sums over blocks on second-order models, with working sets.
 
 Yuan, Ho & Lin 2012 (newGLMNET, in LIBLINEAR); Massias, Gramfort & Salmon 2018 (Celer); Friedman, Hastie &
 Tibshirani 2010 (glmnet). Ndiaye, Fercoq, Gramfort & Salmon 2017 (Gap Safe rules).
@@ -11,33 +11,24 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from bmrm.problem import IncompatibleError, Scored, Scores, Vector, ability
+from bmrm.problem import BlockSeparable, IncompatibleError, Scored, Scores, Vector, ability, provides
 from bmrm.problem.abilities import ColumnModel, ProblemSize, QuadraticModel
-from bmrm.problem.meter import Meter
 from bmrm.registry import parameter
 from bmrm.solvers import register
+from bmrm.solvers._core.block_descent import COLUMNS_NEEDED, BlockRun
+from bmrm.solvers._core.covariance import SPOILT, Covariance
 from bmrm.solvers._core.gram_model import GramModel
 from bmrm.solvers._core.monitor import IterativeSolver, Monitor, Steps
+from bmrm.solvers._core.outer import UNTRUE
 from bmrm.solvers._core.points import Point
-from bmrm.solvers._core.rowwise import RowwiseRisk, lambdas
-from bmrm.solvers._core.working_set import Columns, chosen, violation
-from bmrm.solvers._core.working_set_newton import UNTRUE, Run
-
-GROWTH = 4
-"""Size of a working set, in multiples of the columns in use."""
-PRODUCTS = 3.0
-"""Products of two numbers in a Gram matrix that take the time of one entry in a sweep: measured, 2.6 to 3.3 for dense
-data, 2.1 to 2.4 for sparse data with many entries in a row."""
-AT_ONCE = 40.0
-"""Number of sweeps over dense columns from which copying them, in the time of ten sweeps, pays: measured."""
-SPOILT = 0.2
-"""Share of the largest violation that is left after a step only where a Gram matrix has become inaccurate by
-rounding."""
+from bmrm.solvers._core.rowwise import lambdas
+from bmrm.solvers._core.working_set import GROWTH, Columns, chosen, violation
+from bmrm.solvers._core.working_set_newton import Run
 
 
 @register(
     "coordinate_descent",
-    problem="smooth losses of one score by rows; l1, elastic_net",
+    problem="smooth losses of one score by rows; l1, elastic_net, sums over blocks",
     needs="Scored with curvature by rows; QuadraticModel: one process",
     certificate="the conjugate of the regularizer, mixed over iterations",
     cost="1 pass over the data, and sweeps over the columns of the working set, or over their Gram matrix",
@@ -71,6 +62,14 @@ class CoordinateDescent(IterativeSolver):
     In long runs, weights that the gap proves to be 0 at the minimum are removed from all later working sets (Gap Safe
     screening; `details["screened"]` is how many).
 
+    Where Omega is a sum over blocks (`group_l2`, `sparse_group`, `box`) a step is a block (Tseng & Yun 2009): its
+    columns are read for the slope g, then `x <- prox(x - (g + G (x - w)) / L, 1 / L)` is repeated with the block's
+    own Gram matrix G and its largest eigenvalue L (one step with the trace for L where a block has more than 128
+    columns), and the columns are read again to update r. Working sets are of blocks, by the distance of the slope
+    from the subdifferential. After five sweeps the model is tried at the affine combination of them with the least
+    change, in place of conjugate gradients (Bertrand & Massias 2021, algorithm 1). Screening takes the Frobenius
+    norm of the columns of a block (Ndiaye et al. 2017, section 5).
+
     Memory: 89 dim + 80 scores + 24 nnz of W bytes, W the columns of the working set, copied twice, scores the rows. A
     Gram matrix and its factor, 16 |W|^2 bytes, take the place of the copies, and less than they.
 
@@ -82,7 +81,8 @@ class CoordinateDescent(IterativeSolver):
     Raises
     ------
     IncompatibleError
-        A loss with kinks or without curvature by rows, a regularizer without an l1 part, or data on several ranks.
+        A loss with kinks, of several scores or without curvature by rows, a smooth regularizer, or data on several
+        ranks.
     """
 
     superlinear: ClassVar[bool] = True
@@ -92,6 +92,8 @@ class CoordinateDescent(IterativeSolver):
 
     def steps(self, run: Monitor) -> Steps:
         """As of `IterativeSolver`."""
+        if provides(run.regularizer, BlockSeparable) and not run.regularizer.smooth:
+            return BlockRun(run, run.regularizer.penalty, self.first_columns, self.sweeps).go()
         return _ColumnRun(self, run, *lambdas("coordinate_descent", run)).go()
 
 
@@ -105,9 +107,7 @@ class _ColumnRun(Run):
         if ability(run.risk, Scored) is not None:  # or the message is the one below
             super().__init__("coordinate_descent", run, l1, l2)
         if offered is None:
-            raise IncompatibleError(
-                "coordinate_descent needs the columns of the data in one process; use proximal_newton or bundle"
-            )
+            raise IncompatibleError(f"{COLUMNS_NEEDED}; use proximal_newton or bundle")
         self.options, self.columns = options, offered
         self.inside = np.empty(0, np.int64)
         """The last working set."""
@@ -115,7 +115,7 @@ class _ColumnRun(Run):
         """Of it, with updates of the residual; as large as the data."""
         self.by_residual = False
         """Whether the last step was by such a model."""
-        self.covariance = _Covariance(run.meter, self.rows, ability(run.risk, ProblemSize))
+        self.covariance = Covariance(run.meter, self.rows, ability(run.risk, ProblemSize))
         self.ready: tuple[Point, Columns, ColumnModel] | None = None
         """The model around a point that slopes were made feasible by."""
         self.quadratic = self.rows.phi.facts.quadratic
@@ -203,54 +203,3 @@ class _ColumnRun(Run):
         """Before another is made, when the last one can only be looked back at."""
         self._look_back(away)
         self.model = None
-
-
-class _Covariance:
-    """Covariance updates (Friedman, Hastie & Tibshirani 2010, section 2.2), and when they are worth a Gram matrix.
-
-    With r = A d, a step of w_k changes r by a column: two products with the rows. With H = A' s A it changes the
-    gradients H d by a row of H: one with the features. That pays where features are fewer than rows, and for a
-    quadratic, whose H never changes. With v entries in a row of the working set, H costs as much as (v + 1) / 6 sweeps
-    with updates of the residual. It is formed at once where these are up to `AT_ONCE`; else as soon as the run has
-    taken as many passes, so that it takes about twice as long at most as with the better of both.
-
-    Parameters
-    ----------
-    meter : of the run.
-    rows : the data and the loss.
-    size : of the data; None where unknown: then no Gram matrix is formed.
-
-    Attributes
-    ----------
-    grams : Gram matrices formed.
-    trusted : whether they have given true models so far.
-    """
-
-    def __init__(self, meter: Meter, rows: RowwiseRisk, size: ProblemSize | None) -> None:
-        self.grams, self.trusted = 0, True
-        self._meter, self._rows, self._before = meter, rows, meter.reading
-        self._size = size if rows.phi.facts.quadratic else None
-        self._model: GramModel | None = None
-
-    def model(self, W: Columns, curvature: Scores, kept: bool) -> GramModel | None:
-        """Of the columns `W` or more; the last one where it has them and `kept`, the curvature, too."""
-        model = self._model
-        if not self.trusted:
-            return None
-        if model is not None and kept and np.isin(W, model.columns, assume_unique=True).all():
-            return model
-        self._model = None
-        if self._pays(W.size):
-            self._model, self.grams = GramModel(self._rows, curvature, W), self.grams + 1
-            self._before = self._meter.reading
-        return self._model
-
-    def _pays(self, count: int) -> bool:
-        size = self._size
-        if size is None or not size.rows:
-            return False
-        share = count / self._rows.dim
-        entries = share * size.entries
-        sweeps = (entries / size.rows + 1.0) / (2.0 * PRODUCTS)
-        taken = self._meter.reading - self._before
-        return count**2 <= entries and (sweeps <= AT_ONCE or taken >= 0.5 * share * sweeps)

@@ -185,9 +185,7 @@ def test_names_that_are_not_there_are_told_with_the_nearest():
         bmrm.fit(X, y, loss="least_squares", regularizer=GroupL2(0.1, groups=(("town=*",), ("town=Oslo",))))
 
 
-@pytest.mark.parametrize(
-    "solver", ["newton", "irls", "nonlinear_cg", "pegasos", "dual_coordinate", "coordinate_descent"]
-)
+@pytest.mark.parametrize("solver", ["newton", "irls", "nonlinear_cg", "pegasos", "dual_coordinate", "proximal_newton"])
 def test_solvers_that_cannot_name_one_that_can(solver):
     X, y = data()
     with pytest.raises(bmrm.IncompatibleError, match=r"GroupL2.*use .*proximal_gradient"):

@@ -13,7 +13,8 @@ from bmrm.regularizers.l1 import L1
 from bmrm.risk.intercept import FreeIntercept
 from bmrm.risk.linear import LinearRisk
 from bmrm.risk.products import Columns
-from bmrm.solvers import SOLVERS, coordinate_descent
+from bmrm.solvers import SOLVERS
+from bmrm.solvers._core import covariance
 
 ROWS, FEATURES = 300, 14
 
@@ -117,13 +118,13 @@ def test_residuals_are_updated_where_there_are_more_features_than_rows_or_the_cu
 def test_a_dear_gram_matrix_is_formed_once_sweeps_have_cost_as_much(monkeypatch):
     X = features("correlated")
     y = targets(X)
-    monkeypatch.setattr(coordinate_descent, "AT_ONCE", 0.0)
+    monkeypatch.setattr(covariance, "AT_ONCE", 0.0)
     few = solve(risk_of(X, y), L1(10.0))
     assert few.details["grams"] == 0
     many = solve(risk_of(X, y), L1(1e-4))
     assert many.details["grams"] == 1
     assert many.relative_gap <= 1e-9
-    monkeypatch.setattr(coordinate_descent, "PRODUCTS", 1e-6)  # so dear that it is never formed
+    monkeypatch.setattr(covariance, "PRODUCTS", 1e-6)  # so dear that it is never formed
     swept = solve(risk_of(X, y), L1(1e-4))
     assert swept.details["grams"] == 0
     assert swept.objective == pytest.approx(many.objective, rel=1e-8)

@@ -10,7 +10,9 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from bmrm.kernels.blocks.descent import proved_zeros
 from bmrm.problem import Scores, Vector
+from bmrm.problem.regularizer import BlockPenalty
 from bmrm.solvers._core.best import ROUNDING
 from bmrm.solvers._core.certificate import Certificate
 from bmrm.solvers._core.monitor import Monitor
@@ -79,8 +81,11 @@ class SafeZeros:
             self._norms = self._lengths(self._most)
         a, bound = point
         gap = max(run.objective - bound, 0.0) + ROUNDING * abs(run.objective)
-        zero = np.abs(a) + math.sqrt(2.0 * gap) * self._norms < self._l1 * (1.0 - MARGIN)
+        zero = self._zero(a, math.sqrt(2.0 * gap), self._norms)
         self.found = zero if self.found is None else self.found | zero
+
+    def _zero(self, a: Vector, radius: float, norms: Vector) -> NDArray[np.bool_]:
+        return np.abs(a) + radius * norms < self._l1 * (1.0 - MARGIN)
 
     def _lengths(self, most: Scores) -> Vector:
         """n_j, rounded upwards; half a pass, and another half under a free intercept."""
@@ -91,4 +96,46 @@ class SafeZeros:
             sums, mass = rows.map.rmatvec(most), float(rows.phi.total(most)[0])
             squares = np.maximum(squares - sums**2 / mass, 0.0)
         lengths: Vector = np.sqrt(squares + longer)
+        return lengths
+
+
+class SafeBlocks(SafeZeros):
+    """The same for a sum over blocks (Ndiaye et al. 2017, section 5): which w_b are 0 in every minimiser.
+
+    By Cauchy and Schwarz A_b's is within sqrt(2 G) n_b of A_b's*, in the Euclidean norm, where n_b^2 is the sum over
+    the block of n_j^2: the Frobenius norm, which is never less than the norm of the operator and costs no product of
+    columns. The block is 0 where minus all these slopes leave 0 a minimiser of its penalty less its product with them:
+    ||soft(A_b's, l1)|| + sqrt(2 G) n_b < strength, for instance.
+
+    Parameters
+    ----------
+    run : the bookkeeping.
+    rows : the data and the loss.
+    penalty : the blocks.
+
+    Attributes
+    ----------
+    found : one per block, once something is known.
+    """
+
+    def __init__(self, run: Monitor, rows: RowwiseRisk, penalty: BlockPenalty) -> None:
+        super().__init__(run, rows, 0.0)
+        self._penalty = penalty
+
+    @property
+    def count(self) -> int:
+        """How many weights are in these blocks."""
+        return 0 if self.found is None else int(np.diff(self._penalty.starts)[self.found].sum())
+
+    def _zero(self, a: Vector, radius: float, norms: Vector) -> NDArray[np.bool_]:
+        zero = np.zeros(self._penalty.blocks, np.bool_)
+        proved_zeros(-a, radius, norms, tuple(self._penalty), MARGIN, zero)
+        return zero
+
+    def _lengths(self, most: Scores) -> Vector:
+        """n_b, rounded upwards."""
+        penalty, squares = self._penalty, super()._lengths(most) ** 2
+        owner = np.repeat(np.arange(penalty.blocks), np.diff(penalty.starts))
+        sums = np.bincount(owner, squares[penalty.coordinates], penalty.blocks)
+        lengths: Vector = np.sqrt(sums) * (1.0 + MARGIN)
         return lengths

@@ -64,7 +64,14 @@ class GramModel:
         """The new weights of the columns, the step of the free intercept with them, and what is left to do."""
         old = w[self.columns]
         new, left = minimum(self.H, gradient[self.columns], old, l1, l2, goal, check)
-        return new, -float(self._border @ (new - old)) / self._total if self._total else 0.0, left
+        return new, self._constant(new - old), left
+
+    def constant(self, step: Vector) -> float:
+        """The step of the free intercept with one of all weights, which is 0 outside the columns."""
+        return self._constant(step[self.columns])
+
+    def _constant(self, step: Vector) -> float:
+        return -float(self._border @ step) / self._total if self._total else 0.0
 
 
 def minimum(

@@ -13,6 +13,9 @@ from bmrm.problem import Vector
 
 Columns = NDArray[np.int64]
 
+GROWTH = 4
+"""Size of a working set, in multiples of the columns in use."""
+
 
 def violation(gradient: Vector, w: Vector, l1: float, l2: float) -> tuple[Vector, float]:
     """Per coordinate the distance from 0 to gradient + l2 w + l1 times the subdifferential of |w|; and the largest."""

@@ -3,39 +3,23 @@
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Any, ClassVar
 
 import numpy as np
 
 from bmrm.kernels.products.lines import absolute_line
 from bmrm.kernels.products.vectors import dot
-from bmrm.numerics.line_search import Along, minimize_along, total
+from bmrm.numerics.line_search import Along
 from bmrm.problem import Scores, Vector
 from bmrm.solvers._core.best import ROUNDING
-from bmrm.solvers._core.certificate import Certificate
 from bmrm.solvers._core.gap_safe import SafeZeros
-from bmrm.solvers._core.monitor import Monitor, Step, Steps
-from bmrm.solvers._core.points import Point, noted
-from bmrm.solvers._core.rowwise import ProfiledLoss, RowwiseRisk
-from bmrm.solvers._core.working_set import Columns, violation
+from bmrm.solvers._core.monitor import Monitor
+from bmrm.solvers._core.outer import Outer
+from bmrm.solvers._core.points import Point
+from bmrm.solvers._core.rowwise import ProfiledLoss
+from bmrm.solvers._core.working_set import violation
 
-SUFFICIENT = 0.1
-"""Share of the predicted decrease that a full step must bring to be taken without a line search."""
-SHORT = 0.2
-"""Step length below which damping is added to the Hessian of the next model, and increased each time."""
-LEAST_DAMPING, CALMER = 1e-2, 5.0
-"""First value of the damping, and the factor by which it changes."""
-MOST_DAMPING = 1e3
-"""Damping at which a step without progress ends the run."""
-EXACT = 1e-4
-"""Least value of `Run.share`."""
-LOOSER, TIGHTER = 2.0, 0.2
-"""Factors by which `Run.share` changes."""
-UNTRUE = 2.0
-"""Largest ratio of the actual to the predicted distance from optimality at which the next model is solved more
-accurately; above it, less."""
 AIM, MOST_AIM = 0.5, 0.1
 """Share of the tolerance that may be spent on a smaller l1, and its largest relative change."""
 FINISH = 0.3
@@ -85,8 +69,8 @@ def aimed(run: Monitor, w: Vector, l1: float, l2: float) -> float:
     return l1 * (1.0 - min(MOST_AIM, AIM * run.goal * abs(run.objective) / size))
 
 
-class Run(ABC):
-    """Outer iterations: gradient, bound, a step that minimises a model, a line search where it promised too much.
+class Run(Outer):
+    """Outer iterations for l1 and l2.
 
     Planes of extrapolated scores (Massias, Gramfort & Salmon 2018) were tried: between models that are solved roughly
     and ever anew they are no vector autoregression, and their bounds were seldom better than those of the iterates.
@@ -101,21 +85,12 @@ class Run(ABC):
     l1, l2 : of the regularizer.
     """
 
-    rough: ClassVar[float]
-    """The largest `share`: the cheaper it is to solve a model and the dearer to make one, the smaller."""
-
     def __init__(self, name: str, run: Monitor, l1: float, l2: float) -> None:
-        self.name, self.run, self.l1, self.l2 = name, run, l1, l2
-        self.rows = RowwiseRisk.of(name, run.risk)
-        self.certificate = Certificate(run.regularizer, run.risk.infimum)
+        super().__init__(name, run)
+        self.l1, self.l2 = l1, l2
         self.zeros = SafeZeros(run, self.rows, self.l1)
-        self.damping = 0.0
-        self.share = self.rough
-        """Of the largest violation, or of a decrease, that a model may be left with."""
         self._proving = 0.0
         """Passes spent on feasible slopes."""
-        self.left = math.inf
-        """The distance from optimality, for its model, of the last point."""
 
     @abstractmethod
     def propose(self, at: Point, aim: float, away: Vector, worst: float) -> tuple[Vector, Scores]:
@@ -128,41 +103,14 @@ class Run(ABC):
         """Steps v and A v to where the slopes are feasible for `l1` up to `goal`, nearly; None where there are none."""
         return None
 
-    def details(self) -> dict[str, Any]:
-        """What the solution shall tell: how many weights are proved to be 0 at the minimum."""
-        return {"screened": self.zeros.count}
-
-    @abstractmethod
-    def rejected(self) -> None:
-        """The model promised too much."""
-
-    def go(self) -> Steps:
-        """Iterate as long as a model leads on."""
-        run = self.run
-        run.finish = self.details
-        w, at = run.start, self.rows.profiled(self.rows.map.matvec(run.start))
-        fresh = not self.rows.free
-        while True:
-            point = Point(w, at.value, self.rows.map.rmatvec(at.slope), at.offset, at.f, fresh=fresh)
-            noted(run, self.certificate, point)
-            self._prove(point)
-            afresh = yield Step.ITERATION
-            moved = None if afresh else self._next(point, at)
-            if moved is not None:
-                (w, at), fresh = moved, run.careful and not self.rows.free
-                continue
-            if not afresh:
-                yield Step.STALLED
-            w, at = run.w, self.rows.profiled(self.rows.map.matvec(run.w))
-            fresh = not self.rows.free
-
-    def _next(self, at: Point, profiled: ProfiledLoss) -> tuple[Vector, ProfiledLoss] | None:
+    def step_from(self, at: Point, profiled: ProfiledLoss) -> tuple[Vector, ProfiledLoss] | None:
+        """As of `Outer`."""
         self.zeros.update(self.certificate)
         aim = aimed(self.run, at.w, self.l1, self.l2)
         away, worst = violation(at.a, at.w, aim, self.l2)
         with np.errstate(over="ignore", invalid="ignore"):
             after, step = self.propose(at, aim, away, worst)
-        return self._moved(at, profiled, Aimed(aim, self.l2), after, step)
+        return self.moved(at, profiled, Aimed(aim, self.l2), after, step)
 
     def _prove(self, at: Point) -> None:
         """Raise the bound by slopes near those of `at` that are feasible, where that is all that is missing.
@@ -197,46 +145,3 @@ class Run(ABC):
         """A distance from optimality below which nothing is gained."""
         allowed = max(self.l1 - aim, self.run.goal * self.l1)
         return max(FINISH * allowed, 0.1 * ROUNDING * self.l1)
-
-    def judged(self, away: Vector, inside: Columns) -> float:
-        """`share`, lower where the last model (of the columns `inside`) was true, and higher where it was not."""
-        if math.isfinite(self.left):
-            true = float(away[inside].max(initial=0.0)) <= UNTRUE * self.left
-            self.share = min(max(self.share * (TIGHTER if true else LOOSER), EXACT), self.rough)
-        return self.share
-
-    def _overflows(self, d: Vector, step: Scores) -> bool:
-        with np.errstate(over="ignore", invalid="ignore"):
-            return not math.isfinite(dot(d, d) + self.rows.phi.product(step, step))
-
-    def _moved(
-        self, at: Point, profiled: ProfiledLoss, omega: Aimed, after: Vector, step: Scores
-    ) -> tuple[Vector, ProfiledLoss] | None:
-        """The whole step, or the best part of it; None where none is left."""
-        w, d = at.w, after - at.w
-        here, there = omega.value(w), omega.value(after)
-        promise = dot(at.a, d) + there - here
-        here += at.value
-        slack = 16.0 * ROUNDING * abs(here)  # within it values tell nothing, but the gradient, and the bound, still do
-        if not d.any():
-            return None
-        tried = self._profiled(after, at.f + step)
-        if tried.finite and tried.value + there <= here + SUFFICIENT * min(promise, 0.0) + slack:
-            self.damping = self.damping / CALMER if self.damping > LEAST_DAMPING else 0.0
-            return after, tried
-        self.rejected()
-        if not math.isfinite(tried.value + there) and self._overflows(d, step):  # rows have all but no curvature
-            self.damping = max(CALMER * self.damping, LEAST_DAMPING)
-            return (w, profiled) if self.damping < MOST_DAMPING else None
-        line = total(self.rows.along(at.f, step), omega.along(w, d))
-        found = minimize_along(line, max(-0.01 * promise, slack), first=0.5)
-        if found.t < SHORT:
-            self.damping = max(CALMER * self.damping, LEAST_DAMPING)
-        if not (found.value < here and math.isfinite(found.value)):
-            # Along a direction without curvature a model promises more than there is, too far away to find anything.
-            return (w, profiled) if -promise > abs(here) and self.damping < MOST_DAMPING else None
-        w = w + found.t * d
-        return w, self._profiled(w, at.f + step * found.t)
-
-    def _profiled(self, w: Vector, f: Scores) -> ProfiledLoss:
-        return self.rows.profiled(self.rows.map.matvec(w) if self.run.careful else f)

@@ -1,0 +1,185 @@
+"""Block coordinate descent on second-order models, with working sets of blocks.
+
+Tseng & Yun 2009; Friedman, Hastie & Tibshirani 2010 (covariance updates); Massias, Gramfort & Salmon 2018 (working
+sets); Bertrand, Klopfenstein, Bannier, Gidel & Massias 2022 (skglm).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from bmrm.kernels.blocks.descent import survey
+from bmrm.numerics.block_sweeps import GramSweeps
+from bmrm.problem import IncompatibleError, Scored, Scores, Vector, ability
+from bmrm.problem.abilities import BlockModel, ProblemSize, QuadraticModel
+from bmrm.problem.regularizer import BlockPenalty
+from bmrm.solvers._core.best import ROUNDING
+from bmrm.solvers._core.block_sets import Blocks, Marks, Omega, chosen_blocks, part_of
+from bmrm.solvers._core.covariance import SPOILT, Covariance
+from bmrm.solvers._core.gap_safe import SafeBlocks
+from bmrm.solvers._core.gram_model import GramModel
+from bmrm.solvers._core.monitor import Monitor
+from bmrm.solvers._core.outer import UNTRUE, Outer
+from bmrm.solvers._core.points import Point
+from bmrm.solvers._core.rowwise import ProfiledLoss
+from bmrm.solvers._core.working_set import GROWTH
+from bmrm.solvers._core.working_set_newton import AIM, FINISH, MOST_AIM
+
+COLUMNS_NEEDED = "coordinate_descent needs the columns of the data in one process"
+FINER = 0.2
+"""Factor by which models are solved more accurately once one was solved as accurately as the tolerance seems to ask."""
+
+
+class BlockRun(Outer):
+    """Models by columns, minimised block by block; the outer iterations are those of one coordinate at a time.
+
+    Models are minimised for kinks that are smaller by a share of the tolerance, so that slopes come out feasible for
+    Omega itself (`working_set_newton.Run`).
+
+    Parameters
+    ----------
+    run : the bookkeeping.
+    penalty : Omega.
+    first_columns, sweeps : of the solver.
+    """
+
+    rough = 0.3
+
+    def __init__(self, run: Monitor, penalty: BlockPenalty, first_columns: int, sweeps: int) -> None:
+        offered = ability(run.risk, QuadraticModel)
+        if ability(run.risk, Scored) is not None:  # or the message is the one below
+            super().__init__("coordinate_descent", run)
+        if offered is None:
+            raise IncompatibleError(f"{COLUMNS_NEEDED}; use proximal_gradient or bundle")
+        self.penalty, self.columns = penalty, offered
+        self.first_columns, self.sweeps = first_columns, sweeps
+        self.zeros: SafeBlocks = SafeBlocks(run, self.rows, penalty)
+        self.covariance = Covariance(run.meter, self.rows, ability(run.risk, ProblemSize))
+        self.inside: Blocks = np.empty(0, np.int64)
+        """The last working set."""
+        self.model: BlockModel | None = None
+        """Of it, with updates of the residual; as large as the data."""
+        self.gram: tuple[GramModel, Blocks, GramSweeps] | None = None
+        """The last Gram matrix, and its blocks."""
+        self.by_residual = False
+        """Whether the last step was by updates of the residual."""
+        self.curvature: Scores | None = None
+        """That the last model has."""
+        self.worst, self.finer = math.inf, 1.0
+        """The largest violation before the last step by a Gram matrix, among its blocks."""
+        self.sizes = np.diff(penalty.starts)
+        self._owner = np.repeat(np.arange(penalty.blocks), self.sizes)
+        kinks = penalty.l2 == 0.0
+        self.loose = kinks & (penalty.l1 > 0.0)
+        """Coordinates with an |w| and no curvature."""
+        self.groups = (penalty.strengths > 0.0) & kinks[
+            penalty.coordinates[penalty.starts[:-1].clip(max=kinks.size - 1)]
+        ]
+        """Blocks with a norm and no curvature."""
+
+    def details(self) -> dict[str, Any]:
+        """Also how often a Gram matrix was formed."""
+        return {**super().details(), "grams": self.covariance.grams}
+
+    def rejected(self) -> None:
+        """The next model is solved roughly again. A Gram matrix of a quadratic promises too much by rounding alone."""
+        self.share = self.rough
+        if not self.by_residual:
+            self.covariance.trusted = False
+
+    def step_from(self, at: Point, profiled: ProfiledLoss) -> tuple[Vector, ProfiledLoss] | None:
+        """As of `Outer`."""
+        self.zeros.update(self.certificate)
+        aim = self._aimed(at.w)
+        away, used = np.empty(aim.blocks), np.empty(aim.blocks, np.bool_)
+        with np.errstate(over="ignore", invalid="ignore"):
+            survey(at.w, -at.a, tuple(aim), away, used)
+            after, step = self._proposed(at, aim, away, used)
+        return self.moved(at, profiled, Omega(aim), after, step)
+
+    def _aimed(self, w: Vector) -> BlockPenalty:
+        """Smaller kinks near w, where there is no curvature: slopes there must be feasible."""
+        penalty, run = self.penalty, self.run
+        size = float(penalty.l1[self.loose] @ np.abs(w[self.loose]))
+        lengths = np.sqrt(np.bincount(self._owner, w[penalty.coordinates] ** 2, penalty.blocks)[self.groups])
+        size += float(penalty.strengths[self.groups] @ lengths)
+        if not 0.0 < size < math.inf:
+            return penalty
+        less = 1.0 - min(MOST_AIM, AIM * run.goal * abs(run.objective) / size)
+        l1, strengths = penalty.l1.copy(), penalty.strengths.copy()
+        l1[self.loose] *= less
+        strengths[self.groups] *= less
+        return penalty._replace(l1=l1, strengths=strengths)
+
+    def _goal(self, at: Point, aim: BlockPenalty) -> float:
+        """A distance from optimality below which nothing is gained: of the gap, and of what feasibility needs."""
+        run, size = self.run, float(np.abs(at.w).sum())
+        scale = float(np.abs(at.a).max(initial=0.0))
+        goal = run.goal * abs(run.objective) / size if size > 0.0 else scale
+        easier = np.concatenate(
+            [(self.penalty.l1 - aim.l1)[self.loose], (self.penalty.strengths - aim.strengths)[self.groups]]
+        )
+        if easier.size and easier.max() > 0.0:
+            goal = min(goal, float(easier[easier > 0.0].min()))
+        return max(FINISH * self.finer * min(goal, scale), 0.1 * ROUNDING * scale)
+
+    def _proposed(self, at: Point, aim: BlockPenalty, away: Vector, used: Marks) -> tuple[Vector, Scores]:
+        if not self.by_residual and float(away[self.inside].max(initial=0.0)) > SPOILT * self.worst:
+            self.covariance.trusted = False
+        curvature = self.rows.curvature(at.f, self.damping)
+        before = self.curvature
+        kept = before is not None and not self.rows.phi.total((curvature - before) ** 2)[0] > 0.0
+        self.curvature = curvature
+        room = max(self.first_columns, GROWTH * int(self.sizes[used].sum()))
+        blocks = chosen_blocks(away, used, self.sizes, room, self.zeros.found)
+        W, _ = part_of(aim, blocks)
+        gram = self.covariance.model(W, curvature, kept)
+        goal = self._goal(at, aim)
+        if gram is not None:
+            return self._by_gram(gram, blocks, at, aim, away, goal)
+        return self._by_residual(blocks, kept, at, aim, away, goal)
+
+    def _by_gram(
+        self, gram: GramModel, blocks: Blocks, at: Point, aim: BlockPenalty, away: Vector, goal: float
+    ) -> tuple[Vector, Scores]:
+        """The model is the problem on these blocks: it is solved as accurately as the tolerance asks."""
+        self.model, self.by_residual = None, False
+        if self.gram is None or self.gram[0] is not gram:
+            self.gram = gram, blocks, GramSweeps(gram.H, part_of(aim, blocks)[1], self.run.budget.check)
+        _, self.inside, sweeps = self.gram
+        self.worst = float(away[self.inside].max(initial=0.0))
+        W, part = part_of(aim, self.inside)
+        after = at.w.copy()
+        with self.run.master():
+            after[W], self.left = sweeps.minimise(at.a[W], at.w[W], part, goal, 0.0, self.sweeps)
+        self._refine(goal)
+        step = self.rows.map.matvec(after - at.w)
+        constant = gram.constant(after - at.w)
+        return after, step + self.rows.ones * constant if self.rows.free else step
+
+    def _by_residual(
+        self, blocks: Blocks, kept: bool, at: Point, aim: BlockPenalty, away: Vector, goal: float
+    ) -> tuple[Vector, Scores]:
+        """The model may be solved roughly: the next one, around a better point, will do the rest."""
+        self.gram = None
+        if self.model is not None and away[self.inside].max(initial=0.0) > UNTRUE * self.left:
+            self.left = max(self.left, self.model.distance())
+        share, (W, part) = self.judged(away, self.inside), part_of(aim, blocks)
+        if self.model is None or not (kept and np.array_equal(blocks, self.inside)):
+            assert self.curvature is not None
+            self.model = None  # before another one is made
+            self.model = self.columns.model(W, self.curvature, self.rows.free).by_blocks(part)
+        after = at.w.copy()
+        with self.run.master():
+            after[W], self.left = self.model.minimise(at.a[W], at.w[W], part, goal, share, self.sweeps)
+        self.inside, self.by_residual = blocks, True
+        self._refine(goal)
+        return after, self.model.scores
+
+    def _refine(self, goal: float) -> None:
+        """A model solved up to `goal` has not met the tolerance: the next one is solved further."""
+        if self.left <= goal:
+            self.finer *= FINER
