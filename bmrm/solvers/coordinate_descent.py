@@ -68,7 +68,8 @@ class CoordinateDescent(IterativeSolver):
     columns), and the columns are read again to update r. Working sets are of blocks, by the distance of the slope
     from the subdifferential. After five sweeps the model is tried at the affine combination of them with the least
     change, in place of conjugate gradients (Bertrand & Massias 2021, algorithm 1). Screening takes the Frobenius
-    norm of the columns of a block (Ndiaye et al. 2017, section 5).
+    norm of the columns of a block (Ndiaye et al. 2017, section 5). Where Omega leaves weights free, slopes near those
+    of the point that are orthogonal to their columns prove the bound, for losses with a proximal map and curvature.
 
     Memory: 89 dim + 80 scores + 24 nnz of W bytes, W the columns of the working set, copied twice, scores the rows. A
     Gram matrix and its factor, 16 |W|^2 bytes, take the place of the copies, and less than they.

@@ -10,7 +10,7 @@ from sklearn.linear_model import ElasticNet as PeerElasticNet
 import bmrm
 from bmrm.data.dataset import Dataset
 from bmrm.losses import LOSSES
-from bmrm.problem import IncompatibleError, Space, ability, bound
+from bmrm.problem import IncompatibleError, Space, Status, ability, bound
 from bmrm.problem.abilities import QuadraticModel
 from bmrm.regularizers import REGULARIZERS
 from bmrm.regularizers._core.blocks import Partition, blocks
@@ -211,6 +211,30 @@ def test_the_worst_blocks_are_chosen_and_all_that_are_in_use():
     zeros = np.array([True, True, False, False, True])
     assert chosen_blocks(away, used, sizes, 10, zeros).tolist() == [0, 2, 3]
     assert chosen_blocks(away, used, sizes, 5, zeros).tolist() == [0, 3]
+
+
+@pytest.mark.parametrize("loss", ["least_squares", "logistic", "poisson"])
+@pytest.mark.parametrize("free", [False, True])
+def test_groups_without_a_penalty_have_a_bound_too(loss, free):
+    X = table(150, 20) / 3.0
+    y = numbers(X)
+    y = {"least_squares": y, "logistic": np.where(y > 1.0, 1.0, -1.0), "poisson": np.round(np.exp(0.3 * y))}[loss]
+    risk = FreeIntercept(risk_of(X, y, loss)) if free else risk_of(X, y, loss)
+    omega = regularizer("group_l2", 20, weights=(0.0, 1.0, 1.0, 1.0))
+    found, other = solve(risk, omega, tolerance=1e-7), solve(risk, omega, "proximal_gradient", tolerance=1e-6)
+    assert found.status is Status.CONVERGED
+    assert found.lower_bound <= other.objective * (1.0 + 1e-12)
+    assert found.objective == pytest.approx(other.objective, rel=1e-6)
+    assert np.all(found.w[:5] != 0.0)
+
+
+@pytest.mark.parametrize("name", ["group_l2", "sparse_group", "box"])
+def test_auto_takes_it_for_smooth_losses_of_one_score(name):
+    X = table(60, 10)
+    found = solve(risk_of(X, numbers(X)), regularizer(name, 10), "auto", tolerance=1e-6)
+    assert found.solver == "coordinate_descent (smooth, one score, rows, blocks)"
+    softmax = solve(risk_of(X, np.arange(60) % 3, "softmax"), regularizer(name, 10), "auto", tolerance=1e-3)
+    assert softmax.solver.startswith("proximal_gradient")
 
 
 def test_what_it_cannot_do_is_refused():

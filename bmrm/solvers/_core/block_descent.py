@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from bmrm.kernels.blocks.descent import survey
+from bmrm.kernels.products.vectors import norm as norm_of
 from bmrm.numerics.block_sweeps import GramSweeps
 from bmrm.problem import IncompatibleError, Scored, Scores, Vector, ability
 from bmrm.problem.abilities import BlockModel, ProblemSize, QuadraticModel
@@ -70,6 +71,8 @@ class BlockRun(Outer):
         """That the last model has."""
         self.worst, self.finer = math.inf, 1.0
         """The largest violation before the last step by a Gram matrix, among its blocks."""
+        self.steepest = 0.0
+        """The largest distance from optimality so far, where weights are free."""
         self.sizes = np.diff(penalty.starts)
         self._owner = np.repeat(np.arange(penalty.blocks), self.sizes)
         kinks = penalty.l2 == 0.0
@@ -99,6 +102,17 @@ class BlockRun(Outer):
             survey(at.w, -at.a, tuple(aim), away, used)
             after, step = self._proposed(at, aim, away, used)
         return self.moved(at, profiled, Omega(aim), after, step)
+
+    def _flat(self, at: Point) -> bool:
+        """Where weights are free, a bound is looked for as the distances from optimality shrink."""
+        if not self.run.free:
+            return False
+        away, used = np.empty(self.penalty.blocks), np.empty(self.penalty.blocks, np.bool_)
+        with np.errstate(over="ignore", invalid="ignore"):
+            survey(at.w, -at.a, tuple(self.penalty), away, used)
+            slope, left = norm_of(at.a), norm_of(away)
+        self.steepest = max(self.steepest, left)
+        return self.run.flat(left, slope, self.steepest)
 
     def _aimed(self, w: Vector) -> BlockPenalty:
         """Smaller kinks near w, where there is no curvature: slopes there must be feasible."""

@@ -84,6 +84,10 @@ class Outer(ABC):
     def _prove(self, at: Point) -> None:  # noqa: B027
         """Raise the bound at a point further, where that is worth it."""
 
+    def _flat(self, at: Point) -> bool:
+        """Whether a run without bounds is to end at a point by its own rule (`Monitor.flat`)."""
+        return False
+
     def details(self) -> dict[str, Any]:
         """What the solution shall tell: how many weights are proved to be 0 at the minimum."""
         return {"screened": self.zeros.count}
@@ -99,6 +103,8 @@ class Outer(ABC):
             noted(run, self.certificate, point)
             self._prove(point)
             afresh = yield Step.ITERATION
+            if not afresh and self._flat(point):
+                return ""
             moved = None if afresh else self.step_from(point, at)
             if moved is not None:
                 (w, at), fresh = moved, run.careful and not self.rows.free

@@ -45,8 +45,7 @@ class Traits:
         """One of `NUMBERS`; nan where it is not known."""
         if self._size is None or name not in ("rank", "spread"):
             return self.numbers.get(name, math.nan)
-        rank = self._size.effective_rank  # takes products of rows
-        return rank if name == "rank" else rank / max(1.0, self.number("smaller"))
+        return self._size.effective_rank / (1.0 if name == "rank" else max(1.0, self.number("smaller")))
 
 
 WORDS = {
@@ -213,6 +212,7 @@ RULES = (
     Rule("dual steps, l1 and l2", (DUAL, LINES)),
     Rule("smooth, one score, rows, blocks, smooth regularizer", (NEWTON, LBFGS), most={"dim": 2_500}),
     Rule("smooth, smooth regularizer", (LBFGS,)),
+    Rule("smooth, one score, rows, blocks", (COLUMNS, GRADIENT), passes=LONG),
     Rule("smooth, blocks", (GRADIENT, LINES), passes=LONG),
     Rule("scores, blocks", (BUNDLE, LINES)),
     Rule("dual steps, l2", (DUAL,)),
