@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -455,4 +455,13 @@ class BlockModel(Protocol):
     @property
     def scores(self) -> Scores:
         """As of `ColumnModel`."""
+        ...
+
+
+@runtime_checkable
+class SeveralPoints(Protocol):
+    """A map A of one score per row that can be applied to several points at once, reading the rows once for all."""
+
+    def several(self, count: int) -> LinearMap:
+        """The same with a score per row for each of `count` points: w is (dim, count) in C order, scores likewise."""
         ...

@@ -277,6 +277,12 @@ class DataMap:
         found.meter, found.share = self.meter, self.share * found.rows / max(1, self.rows)
         return found
 
+    def several(self, count: int) -> DataMap:
+        """As of `SeveralPoints`, where there is one score per row."""
+        found = DataMap(self.X, scores_per_row=count, columns=self.columns, bias=self.bias, workers=self.workers)
+        found.meter, found.share = self.meter, self.share
+        return found
+
     @property
     def offset(self) -> int | None:
         """Where in w the weight of the constant feature stands, with one score per row; None where there is none."""

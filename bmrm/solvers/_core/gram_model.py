@@ -58,6 +58,16 @@ class GramModel:
         ridge = RIDGE * float(diagonal.mean()) if diagonal.size else 0.0
         self.H.flat[:: columns.size + 1] += ridge if ridge > 0.0 else 1.0
 
+    @property
+    def total(self) -> float:
+        """The sum of the curvatures, with a free intercept; else 0."""
+        return self._total
+
+    @property
+    def border(self) -> Vector:
+        """The columns times the curvatures, with a free intercept."""
+        return self._border
+
     def minimum(
         self, gradient: Vector, w: Vector, l1: float, l2: float, goal: float, check: Check
     ) -> tuple[Vector, float, float]:

@@ -24,11 +24,14 @@ from bmrm.problem import (
     ability,
 )
 from bmrm.problem.abilities import Fingerprint
+from bmrm.solvers._core import gram_walk
 from bmrm.solvers._core.monitor import PROVED, IterativeSolver
 from bmrm.solvers._core.plane_model import PlaneSolver
 
 Walker = Callable[[Risk, Sequence[Regularizer], "Vector | None", Callback], Iterator[Solution]]
 """From risk, regularizers, start and callback to a solution for each regularizer, in turn."""
+BY_COLUMNS = ("auto", "coordinate_descent")
+"""Solvers that a walk on one Gram matrix takes the place of."""
 OF_ONE = (PROVED,)
 """What states keep that belongs to one regularizer."""
 
@@ -68,6 +71,12 @@ def walk(
 
 def _walker(risk: Risk, regularizer: Regularizer, solver: Solver) -> Walker:
     """The walk that keeps the most."""
+    if (
+        isinstance(solver, IterativeSolver)
+        and solver.name in BY_COLUMNS
+        and gram_walk.serves(risk, regularizer, solver)
+    ):
+        return gram_walk.GramWalk(solver)  # type: ignore[arg-type]
     if isinstance(solver, PlaneSolver) and ability(risk, Fingerprint) is not None:
         return partial(_by_planes, solver)
     return partial(_warm, solver)
