@@ -241,6 +241,8 @@ class Monitor(Best):
     status: Status | None = None
     history: list[Iteration] = field(default_factory=list)
     seconds_master: float = 0.0
+    ahead: int = 0
+    """Iterations that were not recorded."""
     patience: int = PATIENCE
     untried: Vector | None = None
     """A point that is presumably good, but not evaluated yet; taken into account where a run ends before it is."""
@@ -372,7 +374,7 @@ class Monitor(Best):
         self._compare()
         self._reach_infimum()
         previous = self.history[-1] if self.history else None
-        self.history.append(self._line(len(self.history)))
+        self.history.append(self._line(len(self.history) + self.ahead))
         stop = self.callback is not None and bool(self.callback(self._told()))
         moved = previous is None or _moved(previous, self.history[-1]) or self._catches_up()
         self._idle = 0 if moved else self._idle + 1
