@@ -18,7 +18,7 @@ from bmrm.solvers import register
 from bmrm.solvers._core.certificate import Certificate
 from bmrm.solvers._core.instead import instead, name_of
 from bmrm.solvers._core.monitor import IterativeSolver, Monitor, Step, Steps
-from bmrm.solvers._core.newton.ahead import LITTLE, MOST, ahead
+from bmrm.solvers._core.newton.ahead import MOST, ahead
 from bmrm.solvers._core.newton.models import CgModel, DenseModel, NewtonStep, model_for
 from bmrm.solvers._core.newton.preconditioners import Costs, rows_for_blocks
 from bmrm.solvers._core.newton.row_space import RowGram, rank_at_most
@@ -61,8 +61,8 @@ class Newton(IterativeSolver):
     several scores per row `dense` is not available, and with a free intercept, too, only `cg` is.
 
     On little data (at most 200,000 entries, on one rank) bookkeeping takes longer than steps: where `auto` chooses
-    `dense`, and the loss is no quadratic, only the point at which steps from 0 have nearly met the tolerance is
-    recorded.
+    `dense`, the loss is no quadratic, and nobody asks for each iteration (`callback`), only the point is recorded where
+    steps have nearly met the tolerance.
 
     Memory: 18 dim^2 + 72 scores bytes (`dense`), 96 dim + 24 scores^2 bytes (`rows`), 96 dim + 72 scores bytes (`cg`),
     scores being rows times the scores of each; with blocks 96 dim + 72 scores + 16 dim^2 / K bytes, K being the scores
@@ -218,10 +218,10 @@ class Run:
     def _ahead(self) -> Vector:
         """Where steps of which nothing is kept lead from the start, on little data; else the start."""
         goal, monitor, omega = self.objective, self.monitor, self.objective.regularizer
-        size = ability(monitor.risk, ProblemSize)
-        little = size is not None and size.ranks == 1 and size.entries <= LITTLE
         chosen = self.options.hessian == "auto" and isinstance(self.model, DenseModel) and not goal.phi.facts.quadratic
-        if not (little and chosen and not self.options.sample and provides(omega, Elastic) and omega.l2 > 0.0):
+        if not (
+            monitor.unwatched and chosen and not self.options.sample and provides(omega, Elastic) and omega.l2 > 0.0
+        ):
             return monitor.start
         scored = ability(monitor.given, Scored)
         assert scored is not None

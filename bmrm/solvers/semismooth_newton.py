@@ -80,6 +80,9 @@ class SemismoothNewton(IterativeSolver):
     With `sample`, the start is the solution on a sample of the rows. A free intercept is a variable of the subproblems
     that the regularizer does not touch (one score per row).
 
+    With l2 and little data (at most 200,000 entries, on one rank), and where nobody asks for each iteration
+    (`callback`), none is recorded but the first, and those from where the multipliers prove the tolerance.
+
     Over ranks a loss of several scores per row takes more iterations, and longer than on one rank.
 
     Memory: 18 dim^2 + 96 scores + 0.3 data bytes, scores being rows times the scores of each, data the size of the
@@ -145,6 +148,8 @@ WIDTHS = 1.0, 16.0
 """Distance from a kink, in units of 1/sigma, of the rows in the smaller problem: at first and at most."""
 WORTH_IT = 0.3
 """Largest share of the rows for which the smaller problem is used."""
+UNRECORDED = 60
+"""Most iterations on little data of which nothing is recorded."""
 BETWEEN = 30
 """Most Newton steps between evaluations of all rows."""
 
@@ -225,6 +230,7 @@ class Run:
             self._note(state, fresh=not self.model.free)
             afresh = yield Step.ITERATION
         lost, missing, before, rounds, most = False, math.inf, 0, 0, math.inf
+        unrecorded = min(UNRECORDED, options.max_iterations) if fresh and monitor.unwatched and not self.model.l1 else 0
         while True:
             if afresh:
                 state, lost, missing = self._anew(state), False, math.inf
@@ -247,13 +253,23 @@ class Run:
             rounds += 1
             lacked = state.lacks()
             moved, state = self._improved(state)
-            in_vain = state.gain <= ROUNDING * abs(monitor.objective) and state.lacks() > VAIN * lacked
+            objective = min(monitor.objective, state.objective())
+            in_vain = state.gain <= ROUNDING * abs(objective) and state.lacks() > VAIN * lacked
             if lost and (in_vain or (not moved and lacked > 0.0)):
                 afresh = yield Step.STALLED
                 continue
             lost = in_vain or (not moved and lacked > 0.0)
+            unrecorded -= 1
+            if unrecorded > 0 and not lost and self._far(state):
+                monitor.untried, monitor.ahead, afresh = state.w, monitor.ahead + 1, False
+                continue
             self._note(state)
-            afresh = yield Step.ITERATION
+            afresh, unrecorded = (yield Step.ITERATION), 0
+
+    def _far(self, state: AugmentedLagrangian) -> bool:
+        """Whether the multipliers prove less than is wanted."""
+        objective = state.objective()
+        return objective - state.bound > self.options.goal(objective) * abs(objective)
 
     def _resumed(self) -> AugmentedLagrangian | None:
         """The final state of an earlier run, in its own units."""

@@ -12,8 +12,6 @@ from bmrm.problem import Check, Vector
 from bmrm.solvers._core.newton.smooth_point import Objective
 from bmrm.solvers._core.newton.system import add_to_diagonal, newton_step
 
-LITTLE = 200_000
-"""Entries of the data up to which a step takes less time than what is kept of one, about 0.2 ms: measured."""
 MOST = 30
 """Most steps; those that come after them are steps of the run."""
 HALVINGS = 10
