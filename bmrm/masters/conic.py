@@ -255,7 +255,8 @@ class _Program:
         K, n, d = len(planes.infima), len(planes), len(used)
         P, q, units = self._objective()
         G, h, cones = self._constraints()
-        G = G * units
+        steepest = np.maximum(np.abs(G).max(axis=1, initial=0.0), 1.0)  # planes far away: their products overflow
+        G, h = G / steepest[:, None] * units, h / steepest
         rows = np.abs(G).max(axis=1, initial=0.0)
         first = len(rows) - sum(cones)
         np.maximum(rows[:first], np.abs(h[:first]), out=rows[:first])
@@ -272,7 +273,7 @@ class _Program:
             h / rows,
             cones=cones,
         )
-        x, z = units * np.array(found["x"]).ravel(), unit * np.array(found["z"]).ravel() / rows
+        x, z = units * np.array(found["x"]).ravel(), unit * np.array(found["z"]).ravel() / rows / steepest
         w = self.origin.copy()
         w[used] += x[:d]
         return w, z[:n], z[n : n + K]

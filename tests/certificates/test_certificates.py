@@ -216,6 +216,9 @@ def test_what_was_false_is_true_from_other_starts(seed, index):
 
 BLOCKS = {
     (819115, 994): "a cone program whose bounds are 1e12 away in units of what planes gain, called infeasible",
+    (819115, 2329): "bounds that keep weights far from 0, which cvxopt called infeasible",
+    (819115, 2114): "slopes far from the minimum of an exponential loss, which overflow in units of the cone program",
+    (819115, 2538): "the same for Tweedie's loss with a free intercept and bounds",
 }
 """Problems of `varied` with regularizers of blocks that once showed a false claim, and why."""
 
