@@ -255,7 +255,8 @@ class _Program:
         K, n, d = len(planes.infima), len(planes), len(used)
         P, q, units = self._objective()
         G, h, cones = self._constraints()
-        steepest = np.maximum(np.abs(G).max(axis=1, initial=0.0), 1.0)  # planes far away: their products overflow
+        # products of planes far away overflow; powers of two round nothing
+        steepest = np.ldexp(1.0, np.frexp(np.maximum(np.abs(G).max(axis=1, initial=0.0), 1.0))[1])
         G, h = G / steepest[:, None] * units, h / steepest
         rows = np.abs(G).max(axis=1, initial=0.0)
         first = len(rows) - sum(cones)

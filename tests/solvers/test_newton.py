@@ -54,6 +54,27 @@ def test_smooth_losses_reach_the_optimum_of_lbfgs(loss, free, hessian):
     assert all(line.lower_bound <= other.objective * (1.0 + 1e-10) for line in solution.history)
 
 
+@pytest.mark.parametrize("name", ["newton", "semismooth_newton"])
+@pytest.mark.parametrize("loss", ["logistic", "squared_hinge", "huber", "hinge"])
+@pytest.mark.parametrize("free", [False, True])
+def test_little_data_takes_the_same_iterations_whether_or_not_they_are_asked_for(name, loss, free):
+    """Unasked for, only the end is recorded: the same optimum, limits that hold, and all work charged."""
+    if (name, loss) == ("newton", "hinge"):
+        name = "auto"
+    risk, lines = FreeIntercept(made(loss)) if free else made(loss), []
+    solver = SOLVERS.make(name, {"tolerance": 1e-6})
+    alone = solver.minimize(risk, L2(LAM))
+    asked = solver.minimize(risk, L2(LAM), callback=lambda line: lines.append(line))
+    assert len(alone.history) <= 3 < len(lines) == asked.iterations + 1
+    assert alone.status is asked.status is Status.CONVERGED
+    assert max(alone.lower_bound, asked.lower_bound) <= min(alone.objective, asked.objective) * (1.0 + 1e-12)
+    assert 2 < alone.iterations <= asked.iterations + 3
+    assert 0.5 * asked.passes < alone.passes < 2.0 * asked.passes
+    least = SOLVERS.make(name, {"tolerance": 1e-12, "max_iterations": 2}).minimize(risk, L2(LAM))
+    assert (least.status, least.iterations) == (Status.ITERATION_LIMIT, 2)
+    assert alone.objective < least.objective < risk.value_and_subgradient(np.zeros(risk.dim))[0]
+
+
 def test_logistic_regression_of_scikit_learn():
     risk = FreeIntercept(made("logistic", weights=False))
     X, y = risk.risk.data.X.to_dense(), risk.risk.data.targets.y
