@@ -351,8 +351,9 @@ class Monitor(Best):
 
     @property
     def unwatched(self) -> bool:
-        """Whether nobody asks for each iteration, of a cold start on so little data that to record one takes longer."""
-        size = ability(self.risk, ProblemSize) if self.callback is None and self.chooses_start else None
+        """Whether a cold start on little data is asked for no iteration, and no foreign loss is checked at each."""
+        plain = self.callback is None and self.chooses_start and self._audit is None
+        size = ability(self.risk, ProblemSize) if plain else None
         return size is not None and size.ranks == 1 and size.entries <= LITTLE
 
     @property
