@@ -34,11 +34,13 @@ if TYPE_CHECKING:
     from bmrm.data.readers.conll import Conll as Conll
     from bmrm.data.readers.conll import read_conll as read_conll
     from bmrm.estimators import Classifier as Classifier
+    from bmrm.estimators import ClassifierCV as ClassifierCV
     from bmrm.estimators import MultilabelClassifier as MultilabelClassifier
     from bmrm.estimators import NoveltyDetector as NoveltyDetector
     from bmrm.estimators import OrdinalClassifier as OrdinalClassifier
     from bmrm.estimators import Ranker as Ranker
     from bmrm.estimators import Regressor as Regressor
+    from bmrm.estimators import RegressorCV as RegressorCV
     from bmrm.estimators import SequenceTagger as SequenceTagger
     from bmrm.problem import BmrmError as BmrmError
     from bmrm.problem import IncompatibleError as IncompatibleError
@@ -71,6 +73,8 @@ _HOME = {
     "load_model": "bmrm.app.model",
     "Classifier": "bmrm.estimators",
     "Regressor": "bmrm.estimators",
+    "ClassifierCV": "bmrm.estimators",
+    "RegressorCV": "bmrm.estimators",
     "Ranker": "bmrm.estimators",
     "MultilabelClassifier": "bmrm.estimators",
     "OrdinalClassifier": "bmrm.estimators",
@@ -127,7 +131,9 @@ __all__ = [  # noqa: RUF022 (the order of use)
     "Model",
     "load_model",
     "Classifier",
+    "ClassifierCV",
     "Regressor",
+    "RegressorCV",
     "Ranker",
     "MultilabelClassifier",
     "OrdinalClassifier",

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from bmrm.estimators.classifier import Classifier as Classifier
     from bmrm.estimators.classifier import MultilabelClassifier as MultilabelClassifier
     from bmrm.estimators.classifier import OrdinalClassifier as OrdinalClassifier
+    from bmrm.estimators.cross_validated import ClassifierCV as ClassifierCV
+    from bmrm.estimators.cross_validated import RegressorCV as RegressorCV
     from bmrm.estimators.regressor import NoveltyDetector as NoveltyDetector
     from bmrm.estimators.regressor import Ranker as Ranker
     from bmrm.estimators.regressor import Regressor as Regressor
@@ -19,6 +21,8 @@ if TYPE_CHECKING:
 
 _HOME = {
     "Classifier": "classifier",
+    "ClassifierCV": "cross_validated",
+    "RegressorCV": "cross_validated",
     "Regressor": "regressor",
     "Ranker": "regressor",
     "MultilabelClassifier": "classifier",

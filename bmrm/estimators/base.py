@@ -157,7 +157,8 @@ def estimator(cls: type[E]) -> type[E]:
     parameters have in `bmrm.fit` and configs are taken too.
     """
     made: Any = dataclass(repr=False, eq=False, kw_only=True)(cls)
-    made.__doc__ = documented(made.__doc__, made.__init__, PARAMETERS, ATTRIBUTES)
+    known, attributes = {**PARAMETERS, **made.more_parameters}, {**made.more_attributes, **ATTRIBUTES}
+    made.__doc__ = documented(made.__doc__, made.__init__, known, attributes)
     made.__init__ = other_words("estimator", cls.__name__)(made.__init__)
     return made  # type: ignore[no-any-return]
 
@@ -183,6 +184,9 @@ class LinearEstimator(BaseEstimator):
     verbose: int = 0
     rows: ClassVar[Mapping[str, str]] = ROWS
     """What arguments of its methods mean."""
+    more_parameters: ClassVar[Mapping[str, str]] = {}
+    more_attributes: ClassVar[Mapping[str, str]] = {}
+    """Descriptions beside PARAMETERS and ATTRIBUTES."""
     tasks: ClassVar[tuple[str, ...]]
     """Tasks of the losses that fit."""
 
@@ -263,17 +267,25 @@ class LinearEstimator(BaseEstimator):
                 bias=bias,
                 threads=self._value("threads"),
                 start=getattr(self, "model_", None) if self.warm_start else None,
-                callback=_printed(self.verbose),
+                callback=self._printed(),
                 **more,
             )
         except IncompatibleError as error:
             hint = "; or try fit_intercept=False" if bias == "free" else ""
             raise IncompatibleError(f"{self._title}: {error}{hint}") from error
         self._judge(model.solution)
+        self._keep(model)
+        return model
+
+    def _keep(self, model: Model) -> None:
+        """Set the attributes about the model."""
         self.model_, self.solution_ = model, model.solution
         self.n_iter_ = max(1, model.solution.iterations)  # scikit-learn asks for 1 where the start was the answer
         self.dual_gap_, self.lower_bound_ = model.solution.gap, model.solution.lower_bound
-        return model
+
+    def _printed(self) -> Callable[[Iteration], None] | None:
+        """The callback that prints as `verbose` says."""
+        return _printed(self.verbose)
 
     def _omega(self) -> tuple[Any, float | None]:
         """The arguments `regularizer` and `lam` of `bmrm.fit`."""

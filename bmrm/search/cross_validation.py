@@ -9,6 +9,7 @@ from types import NoneType
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bmrm.app.asked import check_choices, plug_in_of, rows_of, solver_of, without_lambda
 from bmrm.app.calibration.asked import checked as calibration_of
@@ -67,7 +68,7 @@ def cross_validate(
     X: Any,
     y: Any = None,
     *,
-    folds: Any = 10,
+    folds: int | str | NDArray[Any] | Sequence[Any] | object = 10,
     split: Literal["auto", "stratified", "random", "grouped", "time"] = "auto",
     repeats: int = 1,
     measures: Sequence[str] | None = None,
@@ -110,13 +111,15 @@ def cross_validate(
 ) -> CrossValidation:
     """Measure a training, or several candidates, on rows that were held out, and train the chosen one on all rows.
 
-    Every training is certified as one of `bmrm.fit`. Candidates that differ in lambda alone are walked from the largest
-    down on rows that are read and scaled once for each fold, each from what was found before. Lambda is the factor
-    beside a mean, and so means the same for the rows of a fold and for all; left out it is 1 / m, m all rows.
+    Every training has its certificate, as those of `bmrm.fit` have. Candidates that differ in lambda alone are walked
+    from the largest down on rows that are read and scaled once for each fold, each from what was found before. Lambda
+    is the factor beside a mean, and so means the same for the rows of a fold and for all; left out it is 1 / m, m all
+    rows.
 
     Parameters
     ----------
-    X, y : rows and targets, as of `bmrm.fit`.
+    X : (rows, features) array, scipy.sparse matrix or data frame; or a `Dataset`, which brings y, weights and groups.
+    y : (rows,) labels or numbers, (rows, columns), or sets of labels, as the loss requires.
     folds : how many; or a fold for each row, an array of whole numbers (-1: never held out) or a file of them, a
         splitter of scikit-learn, or pairs of arrays (rows that are trained on, rows that are held out).
     split : "stratified" (each fold has the shares of the classes), "random", "grouped" (rows of one of `groups` stay
@@ -126,7 +129,7 @@ def cross_validate(
     measures : names of measures that fit the loss, see `bmrm measures`; None for those that the loss names.
     measure : the one that chooses; None for the first of them.
     lambdas : values of lambda to choose from; None for that of the regularizer.
-    n_lambdas : so many values instead, from lambda_max of all rows down, as those of `bmrm.path`.
+    n_lambdas : so many values instead, the grid of `bmrm.path` for all rows, from lambda_max down.
     search : fields of a config with the values to choose from, all combinations: `{"loss.delta": [0.5, 1.0],
         "regularizer.lambda": [1e-4, 1e-3]}`.
     choose : "best" mean over the folds, or "one_standard_error": the largest lambda whose mean is within one standard
@@ -134,15 +137,31 @@ def cross_validate(
     refit : whether the chosen candidate is trained on all rows.
     confidence : of the t intervals of means over folds, in (0, 1).
     each_label : whether each of several labels or classes is measured against all others, too.
-    loss, regularizer, lam : as of `bmrm.fit`.
-    solver, tolerance, absolute_tolerance : as of `bmrm.fit`, of each training.
-    max_iterations, time_limit, solver_options : as of `bmrm.fit`, of each training.
+    loss : a name (see `bmrm losses`), `{"name": ..., option: value}`, or an instance; None takes one by the kind of y.
+    regularizer : a name, a mapping or an instance; None is `l2`.
+    lam : lambda > 0 of a regularizer that is named or left out; None for 1 / m, m the rows of positive weight.
+    solver : a name, a mapping or an instance, which has all that follows up to `solver_options`.
+    tolerance : relative gap of each training; None for 1e-4.
+    absolute_tolerance : gap of each training, in units of J; None for 0. Either ends it.
+    max_iterations : of each training, at most; None for 10,000.
+    time_limit : seconds of each training, at most; None for no limit.
     seed : of the folds, and of a solver that draws random numbers; None for 0.
-    sample_weight, offset, groups : as of `bmrm.fit`; `groups` also for "grouped" folds of any loss. Measures count
-        held-out rows by their weights.
-    bias, scale, positive_label, class_weight : as of `bmrm.fit`. Scales are those of the rows that are trained on.
-    classes, labels : as of `bmrm.fit`.
-    categorical, text, missing, drop_first, rare : as of `bmrm.fit`; levels, words and means are those of all rows.
+    solver_options : the other options of the solver, such as `{"memory": 5}` for `lbfgs`.
+    sample_weight : (rows,), >= 0; None for 1 each. Measures count held-out rows by their weights.
+    offset : (rows,) or (rows, scores), added to the scores; or the name of a column of X. None for 0.
+    groups : (rows,) integers or text, for losses over groups of rows and "grouped" folds; None for none.
+    bias : "free", an intercept that the regularizer does not touch; "regularized"; "none". None is "free" where the
+        loss has one.
+    scale : "none", "standardize", "max_abs", or "unit_norm" (per row), by the rows that are trained on.
+    positive_label : of two labels the positive one; None for the last in sort order.
+    class_weight : factors of the weights of rows by their class in training, a dict by label, or "balanced"; None: 1.
+    classes : "one_vs_rest": a loss of two classes for each class against all others; or "together".
+    labels : "each": a loss of two classes for each label of rows that may have several; or "together".
+    categorical : columns of numbers that are categories all the same, by name, or number from 0; None for none.
+    text : columns whose words are features, `{name: "hashed"}` or "counted"; None for none.
+    missing : "refuse", or what stands in place of a missing number: "mean" of all rows, "indicator", "zero".
+    drop_first : whether the first level of each category has no feature.
+    rare : levels with fewer rows are one; None for none.
     threads : largest number of threads; None for the usable cores.
     callback : called with each `Iteration` of each training; returning True ends all.
     progress : called after each training with how many there were, and how many there are.
@@ -156,8 +175,9 @@ def cross_validate(
     Raises
     ------
     InputError
-        As of `bmrm.fit`; for more folds than rows, groups, or rows of a class; folds for another number of rows; a
-        measure that does not fit the loss, or is not defined in a fold; no candidates, or unknown fields.
+        Wrong arrays, labels, names or options; more folds than rows, groups, or rows of a class; folds for another
+        number of rows; a measure that does not fit the loss, or is not defined in a fold; no candidates, unknown
+        fields.
     IncompatibleError
         The solver cannot serve this loss and regularizer.
     """
