@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from html import escape
 from types import NoneType
 from typing import Any, Literal
 
@@ -134,6 +135,29 @@ class Path:
         """
         lam = checked_value("lam", lam, (float,), Range(above=0.0, below=math.inf))
         return self.models[int(np.argmin(np.abs(np.log(self.lambdas) - math.log(lam))))]
+
+    def svg(self, title: str = "Regularization path") -> str:
+        """Weights, features, explained share, measures and gaps against lambda, as the text of an SVG file.
+
+        Parameters
+        ----------
+        title : above the charts.
+        """
+        from bmrm.app.path_charts import of_path, picture
+
+        return picture(of_path(self), title)
+
+    def _repr_html_(self) -> str:
+        return f"<p>{escape(self.words())}</p>{self.svg()}"
+
+    def words(self) -> str:
+        """`100 points, lambda 2.1 to 0.0021, 0 to 57 features, relative gaps up to 8.1e-05`."""
+        gap = float(self.gaps.max())
+        parts = [f"{len(self)} point{'' if len(self) == 1 else 's'}"]
+        parts.append(f"lambda {self.lambdas[0]:.4g} to {self.lambdas[-1]:.4g}")
+        parts.append(f"{self.nonzeros[0]} to {self.nonzeros[-1]} features")
+        parts.append(f"relative gaps up to {gap:.2g}" if math.isfinite(gap) else "some without a bound")
+        return ", ".join(parts)
 
     def table(self) -> list[dict[str, Any]]:
         """A line for each point, of plain numbers; None where one is not finite."""

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 COMMANDS = {
     "train": "train a model, from data and options or as a config file says",
+    "path": "train for many lambdas, from the largest down, each model with its certificate",
     "cv": "cross-validate a training, or choose among candidates by it",
     "init": "look at data and write a config that trains on them",
     "predict": "scores, labels, probabilities or ranks of the rows of a file or of standard input",
@@ -37,7 +38,7 @@ COMMANDS = {
 }
 MODULES = dict.fromkeys(("losses", "regularizers", "solvers"), "plug_ins")
 """File of a command, if its name differs."""
-COLLECTIVE = "train", "cv"
+COLLECTIVE = "train", "path", "cv"
 """Commands that all ranks work for."""
 DESCRIPTION = "Regularized risk minimization with a certified optimality gap."
 EXAMPLES = """

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from typing_extensions import dataclass_transform
 
     from bmrm.app.model import Model
+    from bmrm.app.path import Path
     from bmrm.problem import Loss, Regularizer, Solver
 else:
 
@@ -125,6 +126,10 @@ ROWS = {
     "sample_weight": "(rows,) array of numbers >= 0; None for 1 each.",
     "offset": "(rows,) numbers, or (rows, scores) for several scores a row, which are added to the scores; `predict` "
     "needs them where `fit` had some. None for 0.",
+    "alphas": "decreasing numbers > 0; None for a grid from the least one with weights of 0 down, see `bmrm.path`.",
+    "n_alphas": "points of that grid.",
+    "eps": "the last of it over the first; None for 1e-3, 1e-2 where there are fewer rows than features.",
+    "stop": "ends the path early: `{'nonzeros': 50}` or `{'explained': 0.99}`; None for not.",
 }
 """Descriptions of the arguments of methods."""
 
@@ -286,6 +291,33 @@ class LinearEstimator(BaseEstimator):
     def _printed(self) -> Callable[[Iteration], None] | None:
         """The callback that prints as `verbose` says."""
         return _printed(self.verbose)
+
+    def _walked(self, data: Dataset, loss: Any, free: bool, grid: Mapping[str, Any], **more: Any) -> Path:
+        """The path, see `bmrm.path`, of which `grid` are the arguments that say which lambdas."""
+        self._check_ranges()
+        from bmrm.app.path import path  # loads numba
+
+        family = self.regularizer
+        if family is None:
+            l1_ratio = self._value("l1_ratio")
+            family = (
+                {"name": "elastic_net", "l1_ratio": l1_ratio} if 0.0 < l1_ratio < 1.0 else "l1" if l1_ratio else "l2"
+            )
+        bias: Literal["free", "none"] = "free" if free and not facts_of(loss).no_free_intercept else "none"
+        return path(
+            data,
+            loss=loss,
+            regularizer=family,
+            lambdas=grid["alphas"],
+            n_lambdas=grid["n_alphas"],
+            ratio=grid["eps"],
+            stop=grid["stop"],
+            solver=self._solver(),
+            bias=bias,
+            threads=self._value("threads"),
+            callback=_printed(self.verbose),
+            **more,
+        )
 
     def _omega(self) -> tuple[Any, float | None]:
         """The arguments `regularizer` and `lam` of `bmrm.fit`."""

@@ -16,7 +16,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 
 from bmrm.data.class_weights import checked, factors
-from bmrm.data.dataset import check_weights, near_one, plain_labels
+from bmrm.data.dataset import Dataset, check_weights, near_one, plain_labels
 from bmrm.data.frames import categories_of
 from bmrm.data.label_types import stored
 from bmrm.data.labels import LabelSets, in_form
@@ -28,6 +28,7 @@ from bmrm.problem.loss import HasClassScores, HasProbabilities
 
 if TYPE_CHECKING:
     from bmrm.app.model import Model
+    from bmrm.app.path import Path
 
 FEW = 20
 """Most different fractions that always count as grades; of more each must occur twice on average."""
@@ -85,18 +86,51 @@ class Classifier(ClassifierMixin, RowEstimator):
         ConvergenceWarning
             With the gap, where it is wider than `tol`.
         """
+        data, loss, more = self._prepared(X, y, sample_weight, offset)
+        more |= {"calibrate": self.calibrate} | ({} if more else {"classes": self.classes})
+        return self._taken(self._train(data, loss, self.fit_intercept, **more))
+
+    def path(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        offset: Any = None,
+        *,
+        alphas: Sequence[float] | None = None,
+        n_alphas: int = 100,
+        eps: float | None = None,
+        stop: Mapping[str, float] | None = None,
+    ) -> Path:
+        """Models for many `alpha`, from the largest down, each certified; the parameter `alpha` is not looked at.
+
+        Parameters
+        ----------
+        y : (rows,) labels, as of `fit`.
+
+        Raises
+        ------
+        InputError
+            As `fit`; for alphas that do not decrease, and beside `calibrate` or `classes`.
+        """
+        for name in ("calibrate", "classes"):
+            if not self._is_default(name):
+                raise InputError(f"{self._title}.path: {name} is {shown(getattr(self, name))}, expected the default")
+        data, loss, more = self._prepared(X, y, sample_weight, offset)
+        grid = {"alphas": alphas, "n_alphas": n_alphas, "eps": eps, "stop": stop}
+        return self._walked(data, loss, self.fit_intercept, grid, **more)
+
+    def _prepared(self, X: Any, y: Any, sample_weight: Any, offset: Any) -> tuple[Dataset, Any, dict[str, Any]]:
+        """The rows, the loss that fits them, and what the weights of classes are where rows have shares of them."""
         if getattr(y, "ndim", 1) == 2 and y.shape[1] > 1 and self._loss_facts().takes_shares:
             X, y = self._training_rows(X, y, multi_output=True, y_numeric=True)
             data, loss = self._dataset(X, y, sample_weight, offset=offset), self._prepared_loss()
-            more = {"class_weight": self.class_weight, "calibrate": self.calibrate}
-            return self._taken(self._train(data, loss, self.fit_intercept, **more))
+            return data, loss, {"class_weight": self.class_weight}
         X, y = self._training_rows(X, y)
         check_classification_targets(y)
         weights = self._weights(y, sample_weight)
         loss, classes = self._fitting_loss(y, weights)
-        data = self._dataset(X, y, weights, classes=classes, offset=offset)
-        more = {"calibrate": self.calibrate, "classes": self.classes}
-        return self._taken(self._train(data, loss, self.fit_intercept, **more))
+        return self._dataset(X, y, weights, classes=classes, offset=offset), loss, {}
 
     def _taken(self, model: Model) -> Classifier:
         """This one, with the attributes of a model."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -17,6 +17,9 @@ from bmrm.data.frames import categories_of
 from bmrm.estimators.base import estimator, places_in
 from bmrm.estimators.rows import RowEstimator
 from bmrm.problem import InputError, Loss, LossFacts, facts_of
+
+if TYPE_CHECKING:
+    from bmrm.app.path import Path
 
 
 @estimator
@@ -65,6 +68,34 @@ class Regressor(RegressorMixin, RowEstimator):
         self.coef_ = np.atleast_2d(model.weights.T) if self._table else model.weights.reshape(-1)
         self.intercept_ = model.intercept if self._table else float(model.intercept[0])
         return self
+
+    def path(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        offset: Any = None,
+        *,
+        alphas: Sequence[float] | None = None,
+        n_alphas: int = 100,
+        eps: float | None = None,
+        stop: Mapping[str, float] | None = None,
+    ) -> Path:
+        """Models for many `alpha`, from the largest down, each certified; the parameter `alpha` is not looked at.
+
+        Parameters
+        ----------
+        y : (rows,) numbers.
+
+        Raises
+        ------
+        InputError
+            As `fit`; for alphas that do not decrease.
+        """
+        loss = self._prepared_loss()
+        X, y = self._training_rows(X, y, y_numeric=True, multi_output=True)
+        grid = {"alphas": alphas, "n_alphas": n_alphas, "eps": eps, "stop": stop}
+        return self._walked(self._dataset(X, y, sample_weight, offset=offset), loss, self.fit_intercept, grid)
 
     def predict(self, X: Any, offset: Any = None) -> NDArray[np.float64]:
         """Numbers, (rows,) or (rows, targets): the scores, or their exponentials for losses with a logarithmic link."""

@@ -1,5 +1,7 @@
 """Regularization paths: each point is a certified fit, and what is kept from point to point changes none."""
 
+import xml.etree.ElementTree as ET
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -227,3 +229,44 @@ def test_a_function_of_lambda(diabetes):
     one = bmrm.path(X, y, loss="least_squares", regularizer=bmrm.L1, **FEW)
     other = bmrm.path(X, y, loss="least_squares", regularizer="l1", **FEW)
     assert one.objectives == pytest.approx(other.objectives, rel=1e-12)
+
+
+def test_estimators_walk_too(cancer, diabetes):
+    X, y = cancer
+    named = np.array(["benign", "malign"])[y]
+    one = bmrm.Classifier("logistic", l1_ratio=1.0, class_weight="balanced", tol=1e-6).path(
+        X, named, n_alphas=5, eps=0.1
+    )
+    given = {"loss": "logistic", "regularizer": "l1", "class_weight": "balanced", "tolerance": 1e-6}
+    other = bmrm.path(X, named, n_lambdas=5, ratio=0.1, **given)
+    assert one.objectives == pytest.approx(other.objectives, rel=1e-12)
+    assert one.models[-1].labels.tolist() == ["benign", "malign"]
+    X, y = diabetes
+    regressor = bmrm.Regressor("least_squares", l1_ratio=0.5, fit_intercept=False)
+    one = regressor.path(X, y, alphas=[1.0, 0.1], stop={"nonzeros": 1})
+    assert one.lambdas.tolist() == [1.0]
+    assert one.models[0].header["regularizer"] == {
+        "name": "elastic_net",
+        "lambda": 1.0,
+        "l1_ratio": 0.5,
+        "engine": "active_set",
+    }
+    with pytest.raises(InputError, match=r"Classifier\.path: calibrate is 'sigmoid', expected the default"):
+        bmrm.Classifier(calibrate="sigmoid").path(*cancer)
+    with pytest.raises(InputError, match=r"lambdas: number 1 is 0\.2 after 0\.1"):
+        bmrm.Regressor("least_squares").path(X, y, alphas=[0.1, 0.2])
+
+
+def test_a_picture(diabetes):
+    X, y = diabetes
+    found = bmrm.path(X, y, loss="least_squares", regularizer="l1", **FEW)
+    tree = ET.fromstring(found.svg("The <first> path"))
+    assert tree.get("aria-label") == "The <first> path"
+    titles = [chart.get("aria-label") for chart in tree.iter("{http://www.w3.org/2000/svg}svg") if chart is not tree]
+    assert [title.partition(" by lambda")[0] for title in titles] == [
+        "Weights",
+        "Features",
+        "Share of the loss explained",
+        "Relative gap",
+    ]
+    assert "6 points, lambda" in found._repr_html_()

@@ -1,0 +1,197 @@
+"""A path as a config and a command line describe it, and its files; rows are read once, by all ranks."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path as File
+from typing import Any
+
+from bmrm.app.html.page import template
+from bmrm.app.model_file import package_version
+from bmrm.app.path import Asked, Path, measured, solve_path
+from bmrm.app.path_charts import of_path, picture
+from bmrm.app.pipeline.load import load
+from bmrm.app.pipeline.run_folder import open_folder, write_file
+from bmrm.app.pipeline.several import loss_of_columns
+from bmrm.app.pipeline.train import problem_of, with_loss
+from bmrm.app.report import number
+from bmrm.app.shares import are_shares, parts_of_labels
+from bmrm.mpi.group import Group, together
+from bmrm.problem import Callback, InputError
+from bmrm.risk.scaling import SCALINGS
+
+RESULT, TABLE, WEIGHTS, PICTURE, PAGE = FILES = ("path.json", "table.csv", "weights.csv", "path.svg", "path.html")
+MODELS = "models"
+"""Folder of the models, by the number of their point from 0."""
+DIGITS = {"lambda": 6, "objective": 8, "lower_bound": 8, "relative_gap": 2, "seconds": 3, "passes": 4}
+"""Digits of numbers in tables; 5 for others."""
+SHOWN = 20
+"""Most lines of the table that is printed."""
+
+
+def asked_of(settings: Mapping[str, Any], **given: Any) -> Asked:
+    """What is asked for; InputError where the config has a lambda, and for what cannot be."""
+    section = {name: value for name, value in settings["regularizer"].items() if name != "lambda"}
+    if settings["regularizer"].get("lambda") is not None:
+        raise InputError("regularizer.lambda is given, but a path chooses it; use --lambdas")
+    return Asked.checked(section, **given)
+
+
+def path_of(
+    settings: Mapping[str, Any],
+    asked: Asked,
+    group: Group,
+    *,
+    quiet: bool = False,
+    callback: Callback | None = None,
+) -> Path | None:
+    """Collective: the path, on rank 0; None elsewhere.
+
+    Parameters
+    ----------
+    settings : `Settings.plain()`, the same on every rank; models are measured on `data.validation`.
+    asked : which lambdas.
+    group : the ranks.
+    quiet : whether notes of reading are kept back.
+    callback : as of `solve_path`.
+    """
+    section = {**settings["data"], "test": None}
+    if isinstance(section["offset"], Mapping):
+        section["offset"] = {part: file for part, file in section["offset"].items() if part != "test"}
+    settings = {**settings, "data": section}
+    loaded = load(section, settings["seed"], group)
+    settings, notes = with_loss(settings, loaded.train, group)
+    with together(group):
+        problem = problem_of(settings, leads=group.rank == 0)
+    for note in (*loaded.notes, *notes) if group.rank == 0 and not quiet else ():
+        print(f"bmrm: {note}", file=sys.stderr)
+    data = settings["data"]
+    loss = loss_of_columns(problem.loss, data["classes"], data["labels"], loaded.train, group)
+    shares = are_shares(loaded.train, loss, group)
+    parts = parts_of_labels(dict(loaded.parts), loss, group) if shares else dict(loaded.parts)
+    parts = {part: SCALINGS[problem.scale].rows(rows) for part, rows in parts.items()}
+    problem = replace(problem, loss=loss, shares=shares, follow=None, relative=None, regularizer=asked.family(1.0))
+    others = {part: rows for part, rows in parts.items() if part == "validation"}
+    found = solve_path(parts["train"], problem, asked, group, callback, others)
+    return measured(found, problem, others, group, settings["output"]["metrics"])
+
+
+def open_for_results(directory: File) -> None:
+    """InputError for a folder that cannot be written, or holds files of something else."""
+    open_folder(directory)
+    there = sorted(path.name for path in directory.iterdir()) if directory.is_dir() else []
+    if there and RESULT not in there:
+        raise InputError(f"--out {directory}: it holds {', '.join(there[:3])}, but no {RESULT}; choose another folder")
+
+
+def write_results(
+    directory: File, found: Path, title: str, settings: Mapping[str, Any], models: bool = False
+) -> list[str]:
+    """Write all files, each whole or not at all, `path.json` last; older ones are replaced.
+
+    Parameters
+    ----------
+    directory : the folder.
+    found : the path.
+    title : of pictures and the page.
+    settings : the config.
+    models : whether there is a file for each model.
+
+    Returns
+    -------
+    list of str
+        Their names.
+    """
+    for name in FILES:
+        (directory / name).unlink(missing_ok=True)
+    for old in (directory / MODELS).glob("*.npz"):
+        old.unlink()
+    charts = of_path(found, settings["solver"]["tolerance"])
+    texts = {
+        TABLE: _csv([[*found.table()[0]], *([_cell(x) for x in line.values()] for line in found.table())]),
+        WEIGHTS: _csv(weight_lines(found)),
+        PICTURE: picture(charts, title),
+        PAGE: page(found, title, charts),
+    }
+    for name, text in texts.items():
+        _write(directory, name, text)
+    for k, model in enumerate(found.models if models else ()):
+        write_file(directory / MODELS, f"{k}.npz", model.write)
+    plain = {"title": title, **plain_of(found), "settings": settings}
+    _write(directory, RESULT, json.dumps(plain, indent=2, allow_nan=False) + "\n")
+    return [*texts, *([MODELS] if models else []), RESULT]
+
+
+def plain_of(found: Path) -> dict[str, Any]:
+    """The path as JSON, without its weights."""
+    largest = {"lambda_max": found.largest, "exact": found.exact}
+    model = found.models[0].header
+    return {"format": 1, "loss": model["loss"], "regularizer": model["regularizer"], **largest, "points": found.table()}
+
+
+def weight_lines(found: Path) -> list[list[Any]]:
+    """Weights other than 0, and intercepts: lambda, feature, score, weight."""
+    names, lines = found.models[0].column_names, list[list[Any]]([["lambda", "feature", "score", "weight"]])
+    for lam, model in zip(found.lambdas.tolist(), found.models):
+        table = model.weights.reshape(len(model.weights), -1)
+        lines += [[lam, "(intercept)", k, value] for k, value in enumerate(model.intercept.tolist())]
+        lines += [[lam, names[j], k, float(table[j, k])] for j, k in zip(*map(list, table.nonzero()))]
+    return lines
+
+
+def page(found: Path, title: str, charts: Sequence[Any]) -> str:
+    """The text of the page."""
+    lines = found.table()
+    rows = [[_shown(name, value) for name, value in line.items()] for line in lines]
+    text = template("path.html").render(
+        title=title,
+        words=found.words(),
+        head=list(lines[0]),
+        rows=rows,
+        charts_of=charts,
+        first=_first(found),
+        version=package_version(),
+    )
+    return text.lstrip()
+
+
+def _first(found: Path) -> str:
+    if found.largest is None:
+        return "The lambdas were given."
+    if found.exact:
+        return f"lambda_max is {found.largest:.6g}, the least lambda with all weights that are penalised at 0."
+    return f"lambda_max is {found.largest:.6g}, where weights of 0 have a gap of the tolerance."
+
+
+def _shown(name: str, value: Any) -> str:
+    return str(value) if isinstance(value, (str, int)) else number(value, DIGITS.get(name, 5))
+
+
+def text_of(found: Path) -> list[str]:
+    """The table as lines of text, every so many points where there are many."""
+    lines = found.table()
+    step = max(1, -(-len(lines) // SHOWN))
+    chosen = sorted({*range(0, len(lines), step), len(lines) - 1})
+    head = [name for name in lines[0] if name not in ("lower_bound", "seconds", "passes")]
+    cells = [head, *([_shown(name, lines[k][name]) for name in head] for k in chosen)]
+    wide = [max(len(row[j]) for row in cells) for j in range(len(head))]
+    return ["  ".join(cell.rjust(w) for cell, w in zip(row, wide)).rstrip() for row in cells]
+
+
+def _cell(value: Any) -> Any:
+    return "" if value is None else value
+
+
+def _csv(rows: Sequence[Sequence[Any]]) -> str:
+    stream = io.StringIO()
+    csv.writer(stream, lineterminator="\n").writerows(rows)
+    return stream.getvalue()
+
+
+def _write(directory: File, name: str, text: str) -> None:
+    write_file(directory, name, lambda stream: stream.write(text.encode()))

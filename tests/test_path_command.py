@@ -1,0 +1,117 @@
+"""`bmrm path`: tables, files and pages of many lambdas, alone and over ranks."""
+
+import csv
+import json
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_breast_cancer
+
+import bmrm
+from bmrm.cli import main
+from bmrm.data.writers import write_svmlight
+from tests.mpi.launch import work
+
+GIVEN = ["--loss", "least_squares", "--regularizer", "l1", "--n-lambdas", "6", "--ratio", "0.01"]
+
+
+def test_files_of_a_path(tmp_path, capsys):
+    out = tmp_path / "out"
+    words = ["sklearn:diabetes", *GIVEN, "--scale", "standardize", "--validation", "sklearn:diabetes"]
+    assert main(["path", *words, "--metrics", "r2", "--out", str(out), "--models"]) == 0
+    told = capsys.readouterr().out
+    assert "6 points, lambda 45.16 to 0.4516, 0 to 8 features" in told
+    assert {path.name for path in out.iterdir()} == {
+        "path.json",
+        "table.csv",
+        "weights.csv",
+        "path.svg",
+        "path.html",
+        "models",
+    }
+    plain = json.loads((out / "path.json").read_text())
+    assert plain["exact"]
+    with (out / "table.csv").open() as stream:
+        table = list(csv.DictReader(stream))
+    assert [float(line["lambda"]) for line in table] == [line["lambda"] for line in plain["points"]]
+    model = bmrm.load_model(out / "models" / "3.npz")
+    assert model.header["regularizer"]["lambda"] == plain["points"][3]["lambda"]
+    with (out / "weights.csv").open() as stream:
+        lines = [line for line in csv.DictReader(stream) if float(line["lambda"]) == plain["points"][3]["lambda"]]
+    weights = {line["feature"]: float(line["weight"]) for line in lines}
+    assert weights.pop("(intercept)") == model.intercept[0]
+    assert weights == {name: w for name, w in zip(model.column_names, model.weights.tolist()) if w}
+    page = (out / "path.html").read_text()
+    assert "lambda_max is 45.16" in page
+    assert page.count("<svg") == 5
+    assert main(["path", *words, "--metrics", "r2", "--out", str(out), "--json"]) == 0  # replaces them
+    assert json.loads(capsys.readouterr().out)["points"] == [
+        {**line, "seconds": pytest.approx(line["seconds"], abs=60.0)} for line in plain["points"]
+    ]
+    assert not (out / "models" / "3.npz").exists()
+
+
+def test_a_config(tmp_path, capsys):
+    config = tmp_path / "path.yaml"
+    config.write_text(
+        "data: {train: 'sklearn:breast_cancer', scale: standardize}\nloss: logistic\n"
+        "regularizer: {name: elastic_net, l1_ratio: 0.9}\n"
+    )
+    assert main(["path", str(config), "--lambdas", "0.1", "0.01", "--json"]) == 0
+    points = json.loads(capsys.readouterr().out)["points"]
+    X, y = load_breast_cancer(return_X_y=True)
+    given = {"loss": "logistic", "scale": "standardize", "regularizer": {"name": "elastic_net", "l1_ratio": 0.9}}
+    found = bmrm.path(X, y, lambdas=[0.1, 0.01], **given)
+    assert [line["objective"] for line in points] == pytest.approx(found.objectives.tolist(), rel=1e-9)
+    assert main(["path", str(config), "--most-features", "3", "--json"]) == 0
+    points = json.loads(capsys.readouterr().out)["points"]
+    assert points[-1]["nonzeros"] >= 3 > points[-2]["nonzeros"]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--lambda", "0.1"], "regularizer.lambda is given, but a path chooses it; use --lambdas"),
+        (["--lambdas", "0.1", "0.2"], "lambdas: number 1 is 0.2 after 0.1, expected decreasing numbers, each once"),
+        (["--lambdas", "x"], "--lambdas: 'x', expected a number > 0"),
+        (["--regularizer", "none"], "regularizer 'none' has no lambda, of which a path has many"),
+        (["--metrics", "r2"], "--metrics measure validation rows, expected --validation"),
+        (["--models"], "--models without --out, expected the folder that they are written to"),
+    ],
+    ids=lambda value: value[0] if isinstance(value, list) else "",
+)
+def test_what_cannot_be(words, said, capsys):
+    assert main(["path", "sklearn:diabetes", "--loss", "least_squares", *words]) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_a_folder_of_something_else_stays(tmp_path, capsys):
+    (tmp_path / "mine.txt").write_text("mine")
+    assert main(["path", "sklearn:diabetes", *GIVEN, "--out", str(tmp_path)]) == 2
+    assert "it holds mine.txt, but no path.json; choose another folder" in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
+
+
+@pytest.mark.parametrize("loss", ["least_squares", "logistic"])
+def test_three_ranks_find_what_one_does(tmp_path, loss):
+    random = np.random.default_rng(0)
+    X = random.normal(size=(120, 6))
+    y = X[:, 0] - X[:, 1] + 0.5 * random.normal(size=120)
+    rows = bmrm.Dataset.from_arrays(X, y if loss == "least_squares" else (y > 0.0).astype(float))
+    write_svmlight(tmp_path / "rows.svm", rows)
+    words = ["path", "rows.svm", "--loss", loss, "--regularizer", "l1", "--n-lambdas", "4", "--tolerance", "1e-8"]
+    found = []
+    for ranks in (1, 3):
+        done = work(ranks, "bmrm.cli", *words, "--validation", "rows.svm", "--json", cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+        found.append(json.loads(done.stdout)["points"])
+    for one, other in zip(*found, strict=True):
+        for name, value in one.items():
+            if name not in ("seconds", "passes", "relative_gap", "status"):
+                assert other[name] == pytest.approx(value, rel=1e-5, abs=1e-7), name
+
+
+def test_three_ranks_say_once_what_is_wrong(tmp_path):
+    done = work(3, "bmrm.cli", "path", "sklearn:diabetes", *GIVEN, "--lambdas", "0.1", "0.2", cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stderr.count("beside lambdas" if "beside" in done.stderr else "expected decreasing numbers") == 1
