@@ -35,7 +35,7 @@ from bmrm.solvers._core.interrupt import terminated
 from bmrm.words import shortened
 
 if TYPE_CHECKING:
-    from bmrm.app.pipeline.train import Outcome
+    from bmrm.app.pipeline.train import Fit, Outcome
     from bmrm.mpi.communicator import MpiGroup
     from bmrm.search import Search
 
@@ -134,9 +134,13 @@ def run(
         raise OtherRankError("rank 0 has refused the config")
     group.timeout = plain["mpi"]["timeout"]
     _say_where_it_would_go_on(group, plain["output"]["directory"])
-    fit = fit_once if plain["search"] is None else _search(plain).fit
+    fit = fit_once if plain["search"] is None else _search(plain, resume)
     table = not (quiet or as_json)
     outcome = train(plain, group, quiet=quiet, table=table, resume=resume, fit=fit, phases=Phases(begin))
+    if outcome is not None and plain["search"] is not None and outcome.written:
+        from bmrm.search._core.searching import kept_in
+
+        kept_in(plain["output"]["directory"], resume).clear()
     if outcome is not None and as_json:
         print(json.dumps(dict(outcome.summary), indent=2, allow_nan=False))
     return int(group.broadcast(None if outcome is None else _ended(outcome)))
@@ -162,15 +166,18 @@ def _ended(outcome: Outcome) -> int:
     return {"CONVERGED": OK, "NON_FINITE": FAILED, "NOT_CONVEX": FAILED}.get(outcome.status.name, STOPPED)
 
 
-def _search(plain: dict[str, Any]) -> Search:
+def _search(plain: dict[str, Any], resume: bool) -> Fit:
     from bmrm.app.model_file import from_plain
     from bmrm.registry import SEARCHES
+    from bmrm.search._core.searching import Searching, kept_in
 
     section = dict(plain["search"])
     if "seed" in section and section["seed"] is None:
         section["seed"] = plain["seed"]
     search: Search = from_plain(SEARCHES, section)
-    return search
+    if isinstance(search, Searching):
+        return search.fit_into(kept_in(plain["output"]["directory"], resume))
+    return search.fit
 
 
 def _settings(group: Group, settings: Callable[[], dict[str, Any]]) -> dict[str, Any] | None:

@@ -60,7 +60,8 @@ def add_arguments(parser: Parser) -> None:
         "--lambdas",
         nargs="+",
         metavar="NUMBER",
-        help="values of lambda to choose from; default: that of the config alone",
+        help="values of lambda to choose from; default: the candidates of the config's `search`, else that of the "
+        "config alone",
     )
     group.add_argument(
         "--n-lambdas",
@@ -138,7 +139,7 @@ def _asked(parsed: Namespace | None) -> dict[str, Any]:
     settings = settings_of(parsed, "cv")
     folds: Any = int(parsed.folds) if parsed.folds.lstrip("-").isdigit() else read_numbers(parsed.folds).tolist()
     names = None if parsed.measures is None else [one for part in parsed.measures for one in part.split(",") if one]
-    tried = _tried(parsed)
+    tried = _tried(parsed) or _of_search(settings)
     asked = {
         "settings": settings,
         "tried": tried,
@@ -175,6 +176,24 @@ def _tried(parsed: Namespace) -> list[dict[str, Any]]:
         texts = [one for part in parsed.lambdas for one in part.split(",") if one]
         return [{LAMBDA: _number(text)} for text in texts]
     return []
+
+
+def _of_search(settings: dict[str, Any]) -> list[dict[str, Any]]:
+    """The candidates of the config's search; [] where there is none."""
+    from bmrm.app.model_file import from_plain
+    from bmrm.registry import SEARCHES
+    from bmrm.search.grid import Grid
+    from bmrm.search.random import Random
+
+    section = settings["search"]
+    if section is None:
+        return []
+    if "seed" in section and section["seed"] is None:
+        section = {**section, "seed": settings["seed"]}
+    search = from_plain(SEARCHES, section)
+    if not isinstance(search, (Grid, Random)):
+        raise InputError(f"search: {section['name']} is for `bmrm train`, expected grid or random, or --lambdas")
+    return [dict(values) for values in search.tried()]
 
 
 def _number(text: str) -> float:

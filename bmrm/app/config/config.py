@@ -503,7 +503,8 @@ def _settings(document: Document, default_directory: str) -> Settings:
     for section in PLUG_INS if value.get("loss") is not None else [*PLUG_INS][1:]:
         value[section] = _plug_in((section,), PLUG_INS[section], value.get(section, {}), problems)
     if value.get("search") is not None:
-        value["search"] = _plug_in(("search",), SEARCH, value["search"], problems)
+        value["search"] = _plug_in(("search",), SEARCH, _with_fields(value["search"]), problems)
+        _check_fields(value, problems)
     data = value.get("data")
     if isinstance(data, dict) and data.get("format", AUTO) != AUTO:
         value["data"] = data | {"format": _plug_in(("data", "format"), FORMATS, data["format"], problems)}
@@ -517,6 +518,42 @@ def _settings(document: Document, default_directory: str) -> Settings:
         _check_metrics(settings, problems)
     _refuse(document, problems)
     return _resolved(settings, default_directory)
+
+
+def _with_fields(search: Any) -> Any:
+    """The section with the fields that stand beside its options, such as `loss.epsilon`, under `fields`; a grid then.
+
+    What has no name and no such field is left as it is.
+    """
+    if not isinstance(search, dict):
+        return search
+    beside = {key: one for key, one in search.items() if isinstance(key, str) and ("." in key or key in PLUG_INS)}
+    if not beside:
+        return {"name": "grid", **search} if "fields" in search else search
+    options = {key: one for key, one in search.items() if key not in beside}
+    given = options.pop("fields", {})
+    return {"name": "grid", **options, "fields": {**given, **beside} if isinstance(given, dict) else beside}
+
+
+def _check_fields(value: Mapping[str, Any], problems: Problems) -> None:
+    """Add a problem for each value of a field of a search that the config could not have."""
+    search: Any = value["search"]
+    fields = search.get("fields") or {}
+    for name, tried in fields.items():
+        section, _, option = name.partition(".")
+        if section not in PLUG_INS or not isinstance(tried, list) or (option and section in fields):
+            continue
+        if option and not value.get(section):  # wrong itself, which is said already
+            continue
+        for one in tried:
+            found = {**(value.get(section) or {}), option: one} if option else one
+            _plug_in_at(("search", name), PLUG_INS[section], found, problems)
+
+
+def _plug_in_at(place: Place, plug_in: PlugIn, value: Any, problems: Problems) -> None:
+    found: Problems = []
+    _plug_in((place[-1].partition(".")[0],), plug_in, value, found)
+    problems.extend((place, f"search: {message}") for _, message in found)
 
 
 def _old_defaults(document: Document) -> None:

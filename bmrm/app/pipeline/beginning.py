@@ -53,7 +53,7 @@ def beginning(settings: Mapping[str, Any], problem: Facts, resume: bool) -> Begi
     if settings["search"] is not None:
         if path is not None:
             raise InputError(f"start is {path}, but a search begins its trainings itself; leave start out")
-        return Beginning(words="a search is not resumed: it begins anew" if resume else "")
+        return Beginning(words=_of_search(settings["search"], directory) if resume else "")
     if resume and present(directory, (CHECKPOINT,)):
         return _of_file(directory / CHECKPOINT, problem)
     if resume and present(directory, (MODEL,)):
@@ -64,6 +64,13 @@ def beginning(settings: Mapping[str, Any], problem: Facts, resume: bool) -> Begi
         return Beginning(words=f"nothing to resume in {directory}: a new run")
     left = present(directory, (CHECKPOINT,))
     return Beginning(words=f"{directory / CHECKPOINT} is left alone; --resume would go on from it" if left else "")
+
+
+def _of_search(search: Mapping[str, Any], directory: Path) -> str:
+    """What is said where a search is to be resumed."""
+    if search["name"] == "f_measure":
+        return "this search is not resumed: it begins anew"
+    return f"trainings that an earlier run of this search has left in {directory / 'trials'} are not repeated"
 
 
 def start_of_file(path: Path, problem: Facts) -> Start | Model:

@@ -51,7 +51,7 @@ def choose(trials: Sequence[Trial], measure: str, rule: str, names: Sequence[str
     """
     sign = sign_of(measure)
     means = [mean(trial.by_fold[measure]) for trial in trials]
-    known = [k for k, value in enumerate(means) if value is not None]
+    known = [k for k, value in enumerate(means) if value is not None and not trials[k].dropped]
     if not known:
         name = next(name for name, value in zip(names, trials[0].by_fold[measure]) if value is None)
         raise InputError(

@@ -27,9 +27,9 @@ from bmrm.problem import InputError, Risk
 from bmrm.registry import Range, checked_value
 from bmrm.search._core.candidates import LAMBDA, Candidate, Values, candidates_of
 from bmrm.search._core.choice import check_rule, choose, sign_of
-from bmrm.search._core.folds import AskedFolds, Folds
+from bmrm.search._core.folds import AskedFolds
 from bmrm.search._core.record import CrossValidation, HeldOut
-from bmrm.search._core.trials import Trials
+from bmrm.search._core.trials import Trials, sources_of
 from bmrm.solvers._core.monitor import IterativeSolver
 
 
@@ -73,6 +73,14 @@ class Wanted:
         sign_of(names[0])
         return names, names[0]
 
+    def names_of(self, candidates: Sequence[Candidate]) -> tuple[tuple[str, ...], str]:
+        """As `names`, of candidates that may have several losses: where none are given, those that all of them name."""
+        found = [self.names(one.problem.loss) for one in candidates]
+        common = [name for name in found[0][0] if all(name in names for names, _ in found)]
+        if not common:
+            raise InputError("measures: the losses that are tried name none in common, expected some to be given")
+        return tuple(common), common[0]
+
 
 def cross_validated(
     data: Dataset,
@@ -105,10 +113,9 @@ def cross_validated(
     measure = ""
     with together(group):
         candidates = candidates_of(problem, tried or [{}])
-        for one in candidates:
-            names, measure = wanted.names(one.problem.loss)
-    folds = Folds.prepared(wanted.folds, data, problem.loss, group)
-    trials = Trials(data, folds, group, names, problem.shares, watch, told)
+        names, measure = wanted.names_of(candidates)
+    folds, sources = sources_of(wanted.folds, data, problem, group)
+    trials = Trials(sources, group, names, watch, told)
     found = trials.of(candidates)
     splits = tuple(split.name for split in folds.splits)
     chosen = None

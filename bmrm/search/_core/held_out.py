@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bmrm.app.measure import scored, scores_of
 from bmrm.app.model import Model
@@ -13,6 +15,22 @@ from bmrm.app.pipeline.solve import Problem
 from bmrm.data.dataset import Dataset
 from bmrm.metrics import ScoredRows
 from bmrm.mpi.group import Group
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A candidate on one fold, on rank 0.
+
+    Attributes
+    ----------
+    rows : those held out, with the scores of the model; None where it is not usable.
+    facts : of the solution: status, objective, lower_bound, passes, seconds.
+    w : where a further training begins; None where there is none.
+    """
+
+    rows: ScoredRows | None
+    facts: Mapping[str, Any]
+    w: NDArray[np.float64] | None = None
 
 
 def judged(model: Model | None, problem: Problem, rows: Dataset, group: Group, part: str) -> ScoredRows | None:

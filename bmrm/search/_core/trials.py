@@ -3,42 +3,30 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from bmrm.app.model import Model
 from bmrm.app.path import Asked, solve_path
 from bmrm.app.pipeline.several import solve_any
-from bmrm.app.pipeline.solve import Watch, unwatched
+from bmrm.app.pipeline.solve import ModelOf, Problem, Watch, unwatched
 from bmrm.app.progress import Told
 from bmrm.app.shares import rows_of_labels
 from bmrm.data.dataset import Dataset
 from bmrm.losses._core.per_column import PerColumn
 from bmrm.metrics import ScoredRows, evaluate
 from bmrm.mpi.group import Group, OtherRankError
-from bmrm.problem import Callback, Solution, Status
+from bmrm.problem import Callback, Iteration, Solution, Status
 from bmrm.search._core.candidates import LAMBDA, Candidate
-from bmrm.search._core.folds import Folds, Split
-from bmrm.search._core.held_out import joined, judged
+from bmrm.search._core.folds import AskedFolds, Folds, Split
+from bmrm.search._core.held_out import Judged, joined, judged
+from bmrm.search._core.kept import Kept, key_of
 
 USELESS = Status.NON_FINITE, Status.NOT_CONVEX
 """Ends of a training whose weights say nothing."""
-
-
-@dataclass(frozen=True)
-class Judged:
-    """A candidate on one fold, on rank 0.
-
-    Attributes
-    ----------
-    rows : those held out, with the scores of the model; None where it is not usable.
-    facts : of the solution: status, objective, lower_bound, passes, seconds.
-    """
-
-    rows: ScoredRows | None
-    facts: Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -52,6 +40,8 @@ class Trial:
     by_fold : by measure its values in the folds, in their order; None where it is not defined.
     pooled : by measure its value over the rows of all folds together; with repeats the mean of these.
     facts : of the trainings, in the order of the folds.
+    rounds : trainings on each fold, one from where the last one ended.
+    dropped : whether it was left before a last training to the tolerance.
     """
 
     values: Mapping[str, Any]
@@ -59,6 +49,8 @@ class Trial:
     by_fold: Mapping[str, tuple[float | None, ...]]
     pooled: Mapping[str, float | None]
     facts: tuple[Mapping[str, Any], ...]
+    rounds: int = 1
+    dropped: bool = False
 
     @property
     def passes(self) -> float:
@@ -68,7 +60,53 @@ class Trial:
     @property
     def converged(self) -> bool:
         """Whether all trainings have reached the tolerance."""
-        return all(one["status"] in ("CONVERGED", "SETTLED") for one in self.facts)
+        return all(one["status"] == "CONVERGED" for one in self.facts)
+
+
+@dataclass(frozen=True)
+class Source:
+    """Rows to train on and rows to judge by, made when they are wanted.
+
+    Attributes
+    ----------
+    name : of the fold.
+    repeat : of which division of the rows it is a part, from 0.
+    train, held : make them.
+    """
+
+    name: str
+    repeat: int
+    train: Callable[[], Dataset]
+    held: Callable[[], Dataset]
+
+    @classmethod
+    def of_validation(cls, train: Dataset, validation: Dataset) -> Source:
+        """All training rows, judged by the validation rows."""
+        return cls("validation", 0, lambda: train, lambda: validation)
+
+
+def sources_of(asked: AskedFolds, data: Dataset, problem: Problem, group: Group) -> tuple[Folds, list[Source]]:
+    """Collective: the folds of the rows, and their rows; those of shares once for each label.
+
+    Parameters
+    ----------
+    asked : what folds are wanted.
+    data : this rank's rows; `data.scale: unit_norm` has been applied to them.
+    problem : its loss, and whether the rows are shares.
+    group : the ranks.
+    """
+    folds = Folds.prepared(asked, data, problem.loss, group)
+    each = len(folds.splits) // folds.numbers.shape[1]
+
+    def rows(split: Split, which: Any) -> Dataset:
+        found = split.rows(data, which)
+        return rows_of_labels(found, problem.loss) if problem.shares else found
+
+    sources = [
+        Source(split.name, k // each, partial(rows, split, split.train), partial(rows, split, split.held))
+        for k, split in enumerate(folds.splits)
+    ]
+    return folds, sources
 
 
 @dataclass
@@ -79,36 +117,43 @@ class Trials:
 
     Attributes
     ----------
-    data : this rank's rows; `data.scale: unit_norm` has been applied to them.
-    folds : their divisions.
+    sources : the folds, with their rows.
     group : the ranks.
     measures : names.
-    shares : whether the rows stand for shares of labels.
     watch : surrounds each training.
     told : hears of progress, on rank 0.
-    kept : trainings of an earlier run that was interrupted; they are added to.
+    kept : where trainings are kept, and found again; None for nowhere.
     """
 
-    data: Dataset
-    folds: Folds
+    sources: Sequence[Source]
     group: Group
     measures: Sequence[str]
-    shares: bool = False
     watch: Watch = unwatched
     told: Told | None = None
-    kept: Any = None
+    kept: Kept | None = None
     done: int = field(default=0, init=False)
     held: list[list[ScoredRows | None]] = field(default_factory=list, init=False)
     """On rank 0, by candidate and fold, the rows held out."""
+    starts: dict[tuple[str, str], Any] = field(default_factory=dict, init=False)
+    """On rank 0, by fold and candidate, where a further training begins."""
 
-    def of(self, candidates: Sequence[Candidate]) -> list[Trial]:
-        """Collective: all of them, in order; [] but on rank 0."""
+    def of(self, candidates: Sequence[Candidate], budget: float | None = None, again: bool = False) -> list[Trial]:
+        """Collective: all of them, in order; [] but on rank 0.
+
+        Parameters
+        ----------
+        candidates : what is trained.
+        budget : passes after which each training is stopped; None for the tolerance.
+        again : whether each goes on from its last training by this object, not from another candidate's.
+        """
         found: list[list[Judged]] = [[] for _ in candidates]
-        total = len(candidates) * len(self.folds.splits)
-        for split in self.folds.splits:
-            train, held = split.rows(self.data, split.train), split.rows(self.data, split.held)
-            for walk in walks(candidates):
-                for place, one in zip(walk, self._walk([candidates[k] for k in walk], split, train, held)):
+        total, self.done = len(candidates) * len(self.sources), 0
+        ways = [[k] for k in range(len(candidates))] if again else walks(candidates)
+        for source in self.sources:
+            train, held = source.train(), source.held()
+            for walk in ways:
+                some = self._walk([candidates[k] for k in walk], source, train, held, budget if again else None, again)
+                for place, one in zip(walk, some):
                     self.done += 1
                     if one is not None:
                         found[place].append(one)
@@ -119,19 +164,65 @@ class Trials:
         self.held = [[one.rows for one in line] for line in found]
         return [self._trial(candidate, line) for candidate, line in zip(candidates, found)]
 
-    def _walk(self, walk: Sequence[Candidate], split: Split, train: Dataset, held: Dataset) -> Iterator[Judged | None]:
+    def _walk(
+        self,
+        walk: Sequence[Candidate],
+        source: Source,
+        train: Dataset,
+        held: Dataset,
+        budget: float | None,
+        again: bool,
+    ) -> Iterator[Judged | None]:
         """Collective: each candidate of the walk on one fold; None but on rank 0."""
-        loss = walk[0].problem.loss
-        if self.shares:
-            train, held = rows_of_labels(train, loss), rows_of_labels(held, loss)
-        for candidate, model in trained(walk, train, self.group, self.watch):
-            status = self.group.broadcast(None if model is None else model.solution.status.name)
-            if status == Status.INTERRUPTED.name:
-                raise _interrupted(self.group)
+        key, known = "", None
+        if self.kept is not None:
+            key = key_of(walk, train, held, budget, self.group)
+            known = self.kept.find(key) if self.group.rank == 0 else None
+            if self.group.broadcast(known is not None):
+                for k, candidate in enumerate(walk):
+                    one = None if known is None else known[k]
+                    self._remember(source, candidate, one)
+                    yield one
+                return
+        found: list[Judged] = []
+        for candidate, model in self._models(walk, source, train, budget, again):
             rows = None
+            status = self.group.broadcast(None if model is None else model.solution.status.name)
             if Status[status] not in USELESS:
-                rows = judged(model, candidate.problem, held, self.group, f"the rows of fold {split.name}")
-            yield None if model is None else Judged(rows, facts_of_solution(model))
+                part = f"the rows of fold {source.name}"
+                rows = judged(model, candidate.problem, held, self.group, part)
+            one = None
+            if model is not None:
+                one = Judged(rows, facts_of_solution(model), model.solution.w if again else None)
+                found.append(one)
+                self._remember(source, candidate, one)
+            if self.kept is None:
+                yield one
+        if self.kept is not None:  # whole walks are kept, so that one that was cut off begins where it began
+            if self.group.rank == 0:
+                self.kept.put(key, found)
+            yield from found if found else itertools.repeat(None, len(walk))
+
+    def _remember(self, source: Source, candidate: Candidate, one: Judged | None) -> None:
+        if one is not None and one.w is not None:
+            self.starts[source.name, repr(candidate.values)] = one.w
+
+    def _models(
+        self, walk: Sequence[Candidate], source: Source, train: Dataset, budget: float | None, again: bool
+    ) -> Iterator[tuple[Candidate, Model | None]]:
+        """Collective: the models of a walk; an interrupt ends all, but not the end of a budget."""
+        stopped = Budget(budget)
+        if again:
+            start = self.starts.get((source.name, repr(walk[0].values)))
+            model = solve_any(train, walk[0].problem, self.group, stopped.around(self.watch), start=start)
+            pairs: Iterator[tuple[Candidate, Model | None]] = iter([(walk[0], model)])
+        else:
+            pairs = trained(walk, train, self.group, self.watch)
+        for candidate, model in pairs:
+            status = self.group.broadcast(None if model is None else model.solution.status.name)
+            if status == Status.INTERRUPTED.name and not self.group.broadcast(stopped.ended):
+                raise _interrupted(self.group)
+            yield candidate, model
 
     def _trial(self, candidate: Candidate, line: Sequence[Judged]) -> Trial:
         undefined = dict.fromkeys(self.measures)
@@ -147,14 +238,40 @@ class Trials:
 
     def pooled(self, rows: Sequence[ScoredRows | None]) -> dict[str, float | None]:
         """Measures of the rows of all folds together; of several repeats the mean."""
-        repeats = self.folds.numbers.shape[1]
-        each = len(rows) // repeats
         found: list[dict[str, float | None]] = []
-        for k in range(repeats):
-            parts = [one for one in rows[k * each : (k + 1) * each] if one is not None]
-            whole = joined(parts) if len(parts) == each else None
+        for repeat in sorted({source.repeat for source in self.sources}):
+            these = [one for one, source in zip(rows, self.sources) if source.repeat == repeat]
+            parts = [one for one in these if one is not None]
+            whole = joined(parts) if len(parts) == len(these) else None
             found.append(dict.fromkeys(self.measures) if whole is None else evaluate(self.measures, whole))
         return {name: mean([one[name] for one in found]) for name in self.measures}
+
+
+class Budget:
+    """Ends a training after so many passes; None for none."""
+
+    def __init__(self, passes: float | None) -> None:
+        self._passes = passes
+        self.ended = False
+
+    def around(self, watch: Watch) -> Watch:
+        """The `Watch` that also ends it."""
+        if self._passes is None:
+            return watch
+
+        @contextmanager
+        def limited(model_of: ModelOf) -> Iterator[Callback]:
+            with watch(model_of) as callback:
+                yield lambda line: self._told(line, callback)
+
+        return limited
+
+    def _told(self, line: Iteration, callback: Callback | None) -> bool:
+        if callback is not None and callback(line):
+            return True
+        assert self._passes is not None
+        self.ended = line.passes >= self._passes
+        return self.ended
 
 
 def mean(values: Sequence[float | None]) -> float | None:

@@ -1,0 +1,136 @@
+"""Trainings of a search that are done, in files that a run which was killed leaves for the next one."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bmrm.app.pipeline import fingerprint
+from bmrm.app.pipeline.run_folder import write_file
+from bmrm.data.dataset import Dataset
+from bmrm.losses import LOSSES
+from bmrm.losses._core.per_column import PerColumn
+from bmrm.metrics import ScoredRows
+from bmrm.mpi.group import Group
+from bmrm.regularizers import REGULARIZERS
+from bmrm.search._core.candidates import Candidate
+from bmrm.search._core.held_out import Judged
+from bmrm.solvers import SOLVERS
+
+FOLDER = "trials"
+"""Beside the results of a run."""
+ARRAYS = "y", "scores", "predicted", "weights", "groups"
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A file for each fold and walk, written whole or not at all, named by a digest of all that it depends on.
+
+    Attributes
+    ----------
+    directory : the output folder of the run.
+    resume : whether files that are there are taken; else they are removed at the start.
+    """
+
+    directory: Path
+    resume: bool
+
+    @property
+    def folder(self) -> Path:
+        """Of the files."""
+        return self.directory / FOLDER
+
+    def begin(self) -> None:
+        """Remove what earlier runs have left, unless it is to be taken."""
+        if not self.resume:
+            self.clear()
+
+    def clear(self) -> None:
+        """Remove all files."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def find(self, key: str) -> list[Judged] | None:
+        """What a file holds; None where there is none that can be read."""
+        if not self.resume:
+            return None
+        try:
+            with np.load(self.folder / f"{key}.npz", allow_pickle=False) as found:
+                return _of_arrays(found)
+        except (OSError, ValueError, KeyError):
+            return None
+
+    def put(self, key: str, found: Sequence[Judged]) -> None:
+        """Write what was found; rows whose labels or parameters are not plain are not kept."""
+        arrays: dict[str, NDArray[Any]] = {}
+        header = []
+        for k, one in enumerate(found):
+            s = one.rows
+            header.append({"facts": dict(one.facts), "rows": None if s is None else _plain(s)})
+            for name in ARRAYS:
+                value = None if s is None else getattr(s, name)
+                if value is not None:
+                    arrays[f"{name}{k}"] = value
+            if one.w is not None:
+                arrays[f"w{k}"] = one.w
+        try:
+            arrays["header"] = np.array(json.dumps(header))
+        except TypeError:
+            return
+        stream = io.BytesIO()
+        np.savez(stream, **arrays)  # type: ignore[arg-type]
+        write_file(self.folder, f"{key}.npz", lambda out: out.write(stream.getvalue()))
+
+
+def _plain(s: ScoredRows) -> dict[str, Any]:
+    return {"classes": s.classes, "labels": list(s.labels), "parameters": dict(s.parameters)}
+
+
+def _of_arrays(found: Mapping[str, NDArray[Any]]) -> list[Judged]:
+    lines = []
+    for k, one in enumerate(json.loads(str(found["header"]))):
+        rows = None
+        if one["rows"] is not None:
+            each = {name: found.get(f"{name}{k}") for name in ARRAYS}
+            classes, labels, parameters = (one["rows"][name] for name in ("classes", "labels", "parameters"))
+            rows = ScoredRows(
+                each["y"],  # type: ignore[arg-type]
+                each["scores"],  # type: ignore[arg-type]
+                each["predicted"],  # type: ignore[arg-type]
+                each["weights"],
+                classes,
+                parameters,
+                each["groups"],
+                tuple(labels),
+            )
+        lines.append(Judged(rows, one["facts"], found.get(f"w{k}")))
+    return lines
+
+
+def key_of(walk: Sequence[Candidate], train: Dataset, held: Dataset, budget: float | None, group: Group) -> str:
+    """Collective: a digest of all that the trainings of a walk on a fold depend on; "" but on rank 0."""
+    rows = [fingerprint.of_rows(data, group) for data in (train, held)]
+    if group.rank != 0:
+        return ""
+    facts = {"rows": rows, "budget": budget, "walk": [_described(one) for one in walk]}
+    return hashlib.sha256(json.dumps(facts, sort_keys=True, default=str).encode()).hexdigest()[:32]
+
+
+def _described(candidate: Candidate) -> dict[str, Any]:
+    problem = candidate.problem
+    loss = problem.loss.loss if isinstance(problem.loss, PerColumn) else problem.loss
+    return {
+        "loss": LOSSES.describe(loss),
+        "each": problem.loss.kind if isinstance(problem.loss, PerColumn) else None,
+        "regularizer": REGULARIZERS.describe(problem.regularizer),
+        "solver": None if problem.solver is None else SOLVERS.describe(problem.solver),
+        "data": [problem.bias, problem.scale, problem.positive_label, repr(problem.class_weight), problem.shares],
+    }
