@@ -2,9 +2,14 @@
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from sklearn.linear_model import lars_path
 
 import bmrm
+from bmrm.losses import LOSSES
+from bmrm.risk.linear import LinearRisk
+from bmrm.solvers import SOLVERS
+from bmrm.solvers._core.walk import walk
 
 RNG = np.random.default_rng(0)
 FAMILIES = ["l1", {"name": "elastic_net", "l1_ratio": 0.4}]
@@ -20,6 +25,9 @@ def designs():
     yield "uneven", X * 10.0 ** np.arange(-4.0, 4.0), y
     yield "empty columns", np.hstack((X, np.zeros((300, 2)))), y
     yield "exact", X, X @ np.arange(8.0)
+    wide = RNG.normal(size=(40, 300)) + 2.0 * RNG.normal(size=(40, 1))
+    yield "wide", wide, wide[:, :5].sum(axis=1) + 0.1 * RNG.normal(size=40)
+    yield "thin", wide * (np.abs(wide) > 1.5), wide[:, 0] + RNG.normal(size=40)
 
 
 DESIGNS = {name: (X, y) for name, X, y in designs()}
@@ -75,3 +83,37 @@ def test_least_angle_regression_goes_through_its_points():
     lambdas, _, weights = lars_path(X, y, method="lasso")
     found = bmrm.path(X, y, loss="least_squares", regularizer="l1", bias="none", lambdas=lambdas[:-1], tolerance=1e-8)
     assert found.weights == pytest.approx(weights.T[:-1], abs=2e-4)
+
+
+@pytest.mark.parametrize("count", [1, 25, 26])
+def test_points_are_proved_some_at_a_time(count):
+    X, y = DESIGNS["plain"]
+    lambdas = np.geomspace(1.0, 0.01, 26)[-count:]
+    found = bmrm.path(X, y, loss="least_squares", regularizer="l1", lambdas=lambdas)
+    assert len(found) == count
+    assert all(ONE in model.solution.solver for model in found.models)
+
+
+def test_few_columns_of_many_are_taken_in():
+    X, y = DESIGNS["wide"]
+    for rows in (X, sp.csr_matrix(X)):
+        found = bmrm.path(rows, y, loss="least_squares", regularizer="l1", tolerance=1e-6)
+        assert all(ONE in model.solution.solver for model in found.models)
+        assert 1 < found.models[-1].solution.details["grams"] < 30
+        assert found.passes.sum() < 60.0
+
+
+def test_nothing_is_taken_in_beyond_the_rows_of_a_start():
+    """A walk may begin at other weights than 0."""
+    X, y = DESIGNS["wide"]
+    risk = LinearRisk(bmrm.Dataset.from_arrays(X, y), LOSSES.make("least_squares"))
+    start = np.zeros(300)
+    start[[7, 250]] = 3.0
+    omegas = [bmrm.L1(lam) for lam in (1.0, 0.1)]
+    for given in (None, start):
+        found = list(walk(risk, omegas, SOLVERS.make("auto", {"tolerance": 1e-8}), start=given))
+        for omega, one in zip(omegas, found):
+            best = bmrm.minimize(risk, omega, tolerance=1e-10)
+            assert one.converged
+            assert one.objective == pytest.approx(best.objective, rel=2e-8)
+            assert one.lower_bound <= best.objective
