@@ -345,7 +345,7 @@ class Registry(Generic[P]):
         if not all(part.isidentifier() for part in (*module_name.split("."), attribute)):
             raise InputError(f"{self.kind} {shown(name)}: expected module:Class, such as my_losses:PseudoHuber")
         try:
-            with _working_folder():
+            with working_folder():
                 cls = getattr(importlib.import_module(module_name), attribute)
         except (ImportError, AttributeError) as error:
             raise InputError(f"{self.kind} {shown(name)} cannot be imported: {error}") from error
@@ -376,7 +376,7 @@ class Registry(Generic[P]):
 
 
 @contextmanager
-def _working_folder() -> Iterator[None]:
+def working_folder() -> Iterator[None]:
     """Meanwhile modules are looked for in the working folder, too, after all other places.
 
     At other times they are not: files beside the data must not run because a library asks for a module of their name.

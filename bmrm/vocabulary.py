@@ -75,6 +75,7 @@ SETTINGS = (
     Setting("missing", "missing", "data.missing"),
     Setting("drop_first", "drop_first", "data.drop_first"),
     Setting("rare", "rare", "data.rare", ("min_frequency",)),
+    Setting("features", "features", "data.features", ("feature_map",)),
     Setting("start", "warm_start", "start"),
     Setting("validation", "", "data.validation"),
     Setting("follow", "", "output.follow"),
@@ -86,7 +87,7 @@ _LAMBDA = "the factor of the regularizer beside the mean loss"
 _EPOCHS = "iterations of the solver at most; a run ends by its proved gap"
 _STEP = "solvers choose their steps, leave it out"
 _GAP = "a run ends where its proved gap is within the tolerance, leave it out"
-_KERNEL = "models are linear, map the features first, as Nystroem of scikit-learn does"
+_KERNEL = "models are linear, in the features of a map such as {name: nystroem, kernel: rbf, gamma: 0.1}"
 _SEARCH = (
     "bmrm.cross_validate, `bmrm cv`, or GridSearchCV of scikit-learn with bmrm.Classifier and the other estimators"
 )
@@ -170,10 +171,10 @@ ANSWERS: Mapping[str, tuple[str, str]] = {
     "batch_size": ("", "solver pegasos takes steps on some rows, its option sample; the others read all"),
     "average": ("", "solver pegasos has the option averaging; the others need none"),
     "shuffle": ("", "solvers that draw rows do so by themselves, by their option seed"),
-    "kernel": ("", _KERNEL),
-    "gamma": ("", _KERNEL),
-    "degree": ("", _KERNEL),
-    "coef0": ("", _KERNEL),
+    "kernel": ("features", _KERNEL),
+    "gamma": ("features", _KERNEL),
+    "degree": ("features", _KERNEL),
+    "coef0": ("features", _KERNEL),
     "cache_size": ("", "there is no cache to size, leave it out"),
     "copy_x": ("", "X is never changed, leave it out"),
     "positive": ("", "weights have no bounds"),

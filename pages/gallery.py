@@ -27,6 +27,7 @@ EXAMPLES = {
     "roc_area": "The area under the ROC curve",
     "f_measure": "The F measure of a rare class",
     "digits": "Ten classes",
+    "kernel_features": "Features of a kernel",
     "ontology": "Classes in a tree",
     "ordinal": "Ordered grades",
     "quantile": "A quantile",

@@ -224,6 +224,7 @@ OTHER = {
     ("data", "class_weight"): "balanced",
     ("data", "classes"): "one_vs_rest",
     ("data", "labels"): "each",
+    ("data", "features"): {"name": "polynomial"},
     ("calibrate",): "sigmoid",
     ("output", "directory"): "elsewhere",
     ("output", "checkpoint_every"): 1e-9,

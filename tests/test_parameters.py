@@ -178,6 +178,7 @@ ROWS, SIGNS = np.eye(6), [1, -1] * 3
         "class_weight",
         "calibrate",
         "offset",
+        "features",
     ],
 )
 def test_arguments_of_fit_of_wrong_types(argument, value):

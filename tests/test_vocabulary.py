@@ -34,7 +34,7 @@ VALUES |= {
     "positive_label": 0,
 }
 VALUES |= {"validation": (X, Y), "follow": (), "start": np.ones(3), "bias": "none", "class_weight": {0: 2.0}}
-VALUES |= {"calibrate": "sigmoid"}
+VALUES |= {"calibrate": "sigmoid", "features": "polynomial"}
 VALUES |= {"categorical": [0], "text": {}, "missing": "mean", "drop_first": True, "rare": 3}
 
 

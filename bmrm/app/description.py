@@ -39,6 +39,8 @@ class Weight:
 
 def feature_names(model: Model) -> Sequence[str] | None:
     """The names of the features in the order of the weights; None where they have none or are hashed."""
+    if model.features is not None:
+        return model.features.names
     if model.reader is not None:
         return model.reader.vocabulary.names or None
     return model.feature_names
@@ -130,6 +132,7 @@ def described(model: Model, count: int, folder: Path | None = None) -> dict[str,
         "labels": label_names(model),
         "features": model.dim,
         "columns": None if model.encoding is None else model.encoding.described(),
+        "feature_map": None if model.features is None else model.features.header(),
         "nonzero_weights": int(np.count_nonzero(model.weights)),
         "intercept": model.intercept.tolist(),
         "bias": header.get("bias"),

@@ -18,6 +18,8 @@ from bmrm.app.model import Model
 from bmrm.app.pipeline import fingerprint
 from bmrm.app.pipeline.beginning import start_of_file
 from bmrm.app.pipeline.calibrate import Calibrating
+from bmrm.app.pipeline.features import Featured, section_of
+from bmrm.app.pipeline.features import checked as features_of_rows
 from bmrm.app.pipeline.follow import Follow
 from bmrm.app.pipeline.several import CLASSES, LABELS, TOGETHER, loss_of_columns, solve_any
 from bmrm.app.pipeline.solve import Problem, solved
@@ -25,6 +27,8 @@ from bmrm.app.shares import are_shares, rows_of_labels
 from bmrm.checks import sample
 from bmrm.data.class_weights import checked, pairs_of
 from bmrm.data.dataset import Dataset
+from bmrm.data.features._core.rows import Features
+from bmrm.data.features._core.transformer import Transformer
 from bmrm.data.raw_columns import Coding
 from bmrm.losses import LOSSES
 from bmrm.losses._core.per_column import PerColumn
@@ -87,6 +91,7 @@ def fit(
     follow: Sequence[str] = (),
     follow_every: int = 10,
     calibrate: str | Mapping[str, Any] | None = None,
+    features: str | Mapping[str, Any] | Features | Transformer | None = None,
 ) -> Model:
     """Train a linear model: minimise Omega(w) + R(w), R the (weighted) mean loss of the rows.
 
@@ -149,6 +154,10 @@ def fit(
         to shares of true labels. It is fitted to the validation rows, without them to rows left out in turn, in 5 folds
         or as many as `{"method": ..., "folds": ...}` says: so many more trainings, with the same limits each. Labels
         stay those of the scores. None for the probabilities of the loss, if it has some.
+    features : a map to other features, in which the model is linear: "incomplete_cholesky", "nystroem",
+        "random_fourier" or "polynomial", `{"name": ..., option: value}` (a `kernel` may be a function), or a
+        transformer of scikit-learn, which is copied and fitted to X. `scale` comes before it. The model takes raw rows.
+        None for the features as they are.
 
     Returns
     -------
@@ -167,7 +176,7 @@ def fit(
         raise InputError(f"callback is {shown(callback)}, expected a function of an Iteration")
     threads = checked_value("threads", threads, (int, NoneType), Range(least=1))
     options = {"tolerance": tolerance, "absolute_tolerance": absolute_tolerance, "max_iterations": max_iterations}
-    asked = calibration_of(calibrate)
+    asked, mapping = calibration_of(calibrate), features_of_rows(features)
     given = solver_of(solver, {**options, "time_limit": time_limit}, seed, solver_options)
     coding = Coding.checked(categorical, text, missing, drop_first, rare)
     plain = rows_of(X, y, sample_weight, offset, groups, coding)
@@ -189,14 +198,18 @@ def fit(
     problem = replace(problem, loss=loss_of_columns(problem.loss, classes, labels, plain, Alone()))
     shares = are_shares(plain, problem.loss)
     problem = replace(problem, shares=shares)
-    data = SCALINGS[scale].rows(rows_of_labels(plain, problem.loss) if shares else plain)
+    data, featured = SCALINGS[scale].rows(rows_of_labels(plain, problem.loss) if shares else plain), None
     if isinstance(start, (str, PathLike)):
-        start = start_of_file(Path(start), _facts(problem, plain))
+        start = start_of_file(Path(start), _facts(problem, plain, section_of(mapping)))
     others = {}
     if validation is not None and (problem.follow is not None or (asked is not None and asked.folds is None)):
         rows = like(plain, validation)
         rows = rows_of_labels(rows, problem.loss, "validation") if shares else rows
         others["validation"] = SCALINGS[scale].rows(rows)
+    if mapping is not None:
+        featured = Featured.of(mapping, {"train": data, **others}, scale, Alone(), threads)
+        data, others = featured.parts["train"], {part: featured.parts[part] for part in others}
+        problem = replace(problem, scale="none")
     calibrating = None
     if asked is not None:
         calibrating = Calibrating.prepared(asked, data, others.get("validation"), problem.loss, Alone())
@@ -204,6 +217,7 @@ def fit(
     model = solve_any(data, problem, Alone(), lambda model_of: nullcontext(callback), others=others, start=start)
     model = model if calibrating is None else calibrating.of(model, problem)
     assert model is not None
+    model = model if featured is None else featured.model(model)
     return replace(model, header={**model.header, "chosen": choice.words}) if choice.words else model
 
 
@@ -241,13 +255,13 @@ def _follow(validation: Any, metrics: Sequence[str], every: int) -> Follow | Non
     return Follow(tuple(metrics), checked_value("follow_every", every, (int,), Range(least=1)))
 
 
-def _facts(problem: Problem, data: Dataset) -> fingerprint.Facts:
+def _facts(problem: Problem, data: Dataset, features: Mapping[str, Any] | None) -> fingerprint.Facts:
     """A description of the problem, as in a config."""
     several = problem.loss if isinstance(problem.loss, PerColumn) else None
     loss = problem.loss if several is None else several.loss
     described = {"loss": LOSSES.describe(loss), "regularizer": REGULARIZERS.describe(problem.regularizer)}
-    section = {"bias": problem.bias, "scale": problem.scale, "positive_label": problem.positive_label}
-    section["class_weight"] = pairs_of(problem.class_weight)
+    section: dict[str, Any] = {"bias": problem.bias, "scale": problem.scale, "positive_label": problem.positive_label}
+    section |= {"class_weight": pairs_of(problem.class_weight), "features": features}
     kind = None if several is None else several.kind
     section |= {"classes": kind if kind in CLASSES else TOGETHER, "labels": kind if kind in LABELS else TOGETHER}
     facts = fingerprint.of_settings({**described, "search": None, "calibrate": None, "data": section})

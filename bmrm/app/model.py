@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -57,7 +57,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Model(ModelData):
-    """Scores of a row x are `x weights + intercept`.
+    """Scores of a row x are `x weights + intercept`; with `features` x is what those make of the row.
 
     Attributes
     ----------
@@ -70,6 +70,7 @@ class Model(ModelData):
     arrays : other parameters that were learned (cut points, transitions), float64; `header["arrays"]` names them.
     layout : the names of the features and how the training files were read; None if unknown.
     calibration : curves from scores to probabilities, of a model that was trained with `calibrate`; else None.
+    features : what stands between raw rows and the weights, of a model that was trained with `features`; else None.
     """
 
     _loss: Any = None
@@ -185,9 +186,11 @@ class Model(ModelData):
         rows = Dataset(matrix, Targets(np.zeros(matrix.shape[0])), Layout(names=names))
         rows = self._with_offset(rows, offset)
         matrix = aligned(rows.X, rows.feature_names, self.feature_names, "X")
-        if not features_of(matrix).fits(self.dim):
-            raise InputError(f"the data have {matrix.shape[1]} features, the model has {self.dim}")
-        data = SCALINGS[self.row_scale].rows(replace(rows, X=with_columns(matrix, self.dim)))
+        if not features_of(matrix).fits(self.inputs):
+            raise InputError(f"the data have {matrix.shape[1]} features, the model has {self.inputs}")
+        data = SCALINGS[self.row_scale].rows(replace(rows, X=with_columns(matrix, self.inputs)))
+        if self.features is not None:
+            data = replace(data, X=self.features.apply(data.X))
         return scores_of(data, self.weights, self.intercept)
 
     def _with_offset(self, rows: Dataset, offset: Any) -> Dataset:
@@ -524,7 +527,7 @@ class Model(ModelData):
             layout = replace(layout, format=None, labels=None, places=None)
         elif layout.format is not None and plain == layout.format["name"]:
             format = {**layout.format, **columns}
-        return format, Alike(replace(layout, features=self.dim), labelled)
+        return format, Alike(replace(layout, features=self.inputs), labelled)
 
     def save(self, path: Path | str) -> None:
         """Write the file of the model, whole or not at all; an older one of this name is replaced.
@@ -535,11 +538,12 @@ class Model(ModelData):
 
         Raises
         ------
-        OSError
-            Where it cannot be written.
+        InputError
+            Where it cannot be written, and where its features are made by a transformer or a function, not by arrays.
         """
+        members = self.members()
         with whole_file(path) as stream:
-            self.write(stream)
+            write_arrays(stream, members)
 
     def export(self, path: Path | str, format: str | Mapping[str, Any]) -> None:
         """Write the model in a format of another program, whole or not at all.
@@ -575,13 +579,14 @@ class Model(ModelData):
         write_arrays(stream, self.members())
 
 
-def load_model(path: Path | str, loss: Loss | None = None) -> Model:
+def load_model(path: Path | str, loss: Loss | None = None, kernel: Callable[[Any, Any], Any] | None = None) -> Model:
     """Read a model file; nothing in it is executed or unpickled.
 
     Parameters
     ----------
     path : written by `Model.save` or a run.
     loss : replaces the loss that the file names; needed for predictions if that one is not registered.
+    kernel : replaces the kernel of its features; needed for predictions if that is a function of your own.
 
     Raises
     ------
@@ -589,4 +594,9 @@ def load_model(path: Path | str, loss: Loss | None = None) -> Model:
         For a file that is missing, is not a model file, is damaged, or holds pickled objects.
     """
     found = read_model_file(path)
-    return Model(**vars(found), _loss=None if loss is None else in_columns(loss, found.header))
+    model = Model(**vars(found), _loss=None if loss is None else in_columns(loss, found.header))
+    if kernel is None:
+        return model
+    if model.features is None:
+        raise InputError(f"{path}: the model has no feature map, expected one with a kernel")
+    return replace(model, features=model.features.with_kernel(kernel))

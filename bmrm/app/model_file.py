@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from bmrm.app.calibration.curves import Calibration
 from bmrm.data.archives import read_arrays
 from bmrm.data.encoding import Encoding
+from bmrm.data.features._core.fitted import FittedFeatures
 from bmrm.data.files import checked_path
 from bmrm.data.layout import Layout
 from bmrm.data.readers._core.formats import formats
@@ -75,13 +76,19 @@ class ModelData:
     arrays: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
     layout: Layout | None = None
     calibration: Calibration | None = None
+    features: FittedFeatures | None = None
     _solution: Solution | None = None
     """None for a model of a file, which keeps no solution."""
 
     @property
     def dim(self) -> int:
-        """Number of features."""
+        """Number of weights for a score: of features, or of those that `features` makes."""
         return int(self.weights.shape[0])
+
+    @property
+    def inputs(self) -> int:
+        """Number of features of the rows that it takes."""
+        return self.dim if self.features is None else self.features.inputs
 
     @property
     def feature_names(self) -> tuple[str, ...] | None:
@@ -101,6 +108,8 @@ class ModelData:
     @property
     def column_names(self) -> Sequence[str]:
         """A name for each feature: its own, or `x` and its number, as the training file counts (from 0 in arrays)."""
+        if self.features is not None:
+            return self.features.names
         if self.feature_names is not None:
             return self.feature_names
         if self.reader is not None and self.reader.vocabulary.names:
@@ -113,6 +122,7 @@ class ModelData:
         layout = self.layout or Layout()
         header = dict(self.header) | {"format": FORMAT, "row_scale": self.row_scale, "arrays": list(self.arrays)}
         known: dict[str, Any] = {"one_based": layout.one_based, "input": layout.described()}
+        known["features"] = None if self.features is None else self.features.header()
         known["calibration"] = None if self.calibration is None else self.calibration.header()
         header |= {key: value for key, value in known.items() if value is not None}
         if layout.text is not None:
@@ -128,6 +138,8 @@ class ModelData:
         members |= {OWN + name: array for name, array in self.arrays.items()}
         if self.calibration is not None:
             members |= self.calibration.arrays()
+        if self.features is not None:
+            members |= self.features.members()
         if layout.encoding is not None:
             members |= layout.encoding.arrays()
         elif layout.names is not None:
@@ -151,14 +163,21 @@ def read_model_file(path: Path | str) -> ModelData:
     arrays = {name.removeprefix(OWN): array for name, array in members.items() if name.startswith(OWN)}
     for complaint in (*_wrong_header(header), *_wrong_arrays(weights, intercept, labels, header, arrays)):
         raise InputError(f"{path}: not a model file: {complaint}")
-    row_scale, layout = header.get("row_scale", "none"), _layout(path, header, members)
-    calibration = None
-    if "calibration" in header:
-        try:
+    calibration, features = None, None
+    try:
+        if "calibration" in header:
             calibration = Calibration.from_file(header["calibration"], members, labels.size)
-        except InputError as error:
-            raise InputError(f"{path}: not a model file: {error}") from error
-    return ModelData(weights, intercept, labels, header, row_scale, arrays, layout, calibration)
+        if "features" in header:
+            features = FittedFeatures.from_file(header["features"], members)
+            if features.map.outputs != weights.shape[0]:
+                raise InputError(
+                    f"its feature map makes {features.map.outputs} features, its weights have {len(weights)}"
+                )
+    except InputError as error:
+        raise InputError(f"{path}: not a model file: {error}") from error
+    inputs = weights.shape[0] if features is None else features.inputs
+    row_scale, layout = header.get("row_scale", "none"), _layout(path, header, members, inputs)
+    return ModelData(weights, intercept, labels, header, row_scale, arrays, layout, calibration, features)
 
 
 def _wrong_header(header: Mapping[str, Any]) -> Iterator[str]:
@@ -339,11 +358,11 @@ def _all_there(labels: NDArray[Any]) -> bool:
     return labels.dtype.kind != "f" or bool(np.isfinite(labels).all())
 
 
-def _layout(path: Path | str, header: Mapping[str, Any], members: Mapping[str, NDArray[Any]]) -> Layout:
+def _layout(path: Path | str, header: Mapping[str, Any], members: Mapping[str, NDArray[Any]], inputs: int) -> Layout:
     try:
         text = TextReader.from_file(header["text"], members) if "text" in header else None
-        if text is not None and text.vocabulary.size != header["dimension"]:
-            raise InputError(f"its dictionary has {text.vocabulary.size} features, expected {header['dimension']}")
+        if text is not None and text.vocabulary.size != inputs:
+            raise InputError(f"its dictionary has {text.vocabulary.size} features, expected {inputs}")
         for section in (text.format if text is not None else None, (header.get("input") or {}).get("format")):
             if isinstance(section, Mapping) and ":" not in str(section.get("name")):
                 checked_section(formats, section)
@@ -351,12 +370,12 @@ def _layout(path: Path | str, header: Mapping[str, Any], members: Mapping[str, N
         names = unpacked(*(members[name] for name in NAMES)) if NAMES[0] in members else None
         offset = (header.get("input") or {}).get("offset")
         names = names if encoding is None else tuple(name for name in encoding.names if name != offset)
-        if names is not None and len(names) != header["dimension"]:
-            raise InputError(f"{len(names)} names of features, expected {header['dimension']}")
+        if names is not None and len(names) != inputs:
+            raise InputError(f"{len(names)} names of features, expected {inputs}")
         one_based = header.get("one_based")
         if type(one_based) not in (bool, type(None)):
             raise InputError(f"one_based is {shown(one_based)}")
-        known = {"features": header["dimension"], "names": names, "one_based": one_based, "text": text}
+        known = {"features": inputs, "names": names, "one_based": one_based, "text": text}
         known |= {"encoding": encoding}
         return Layout.from_described(header.get("input"), **known)
     except (InputError, KeyError, AttributeError) as error:

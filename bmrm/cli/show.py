@@ -78,6 +78,9 @@ def _facts(found: Mapping[str, Any]) -> dict[str, str]:
         del pairs["columns"]
     if found["row_scale"] != "none":
         pairs["rows"] = "divided by their norm"
+    if found["feature_map"] is not None:
+        given = {key: value for key, value in found["feature_map"].items() if value is not None}
+        pairs["features"] += f", made of {given.pop('inputs')} by {section_in_words(given)}"
     if found["calibration"] is not None:
         pairs["probabilities"] = f"{found['calibration']['method']}, on {found['calibration']['rows']}"
     if found["offset"] is not None:

@@ -28,7 +28,9 @@ bmrm train --loss huber --help           # with the options of that loss
 CONFIGS = (".yaml", ".yml")
 FIELD = "field "
 """Prefix of the argparse destinations of fields."""
-_OF_PLUG_IN = re.compile(r"--((?:loss|regularizer|solver|search|data\.format)\.[\w.]+)(?:=.*)?$", re.DOTALL)
+_OF_PLUG_IN = re.compile(
+    r"--((?:loss|regularizer|solver|search|data\.format|data\.features)\.[\w.]+)(?:=.*)?$", re.DOTALL
+)
 
 
 def add_arguments(parser: Parser) -> None:
@@ -174,7 +176,7 @@ def _of_plug_ins(words: Sequence[str]) -> Iterator[Option]:
 
 
 def _place(name: str) -> Place:
-    return ("data", "format", *name.split(".")[2:]) if name.startswith("data.format.") else tuple(name.split("."))
+    return tuple(name.split("."))
 
 
 def _name_of(section: str, words: Sequence[str]) -> str | None:

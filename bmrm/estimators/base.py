@@ -44,6 +44,8 @@ if TYPE_CHECKING:
 
     from bmrm.app.model import Model
     from bmrm.app.path import Path
+    from bmrm.data.features._core.rows import Features
+    from bmrm.data.features._core.transformer import Transformer
     from bmrm.problem import Loss, Regularizer, Solver
 else:
 
@@ -107,6 +109,8 @@ PARAMETERS = {
     "which is 1 there (`indicator`), or `zero`. A missing category is a level, or all zero. Default `refuse`.",
     "drop_first": "whether the first level of each category has no feature. Default False.",
     "rare": "levels with fewer rows are one, `town=(rare)`; None for none. Default None.",
+    "features": "map to other features, in which the model is linear, and `coef_` is: a name (`nystroem`, ...), "
+    '`{"name": ..., option: value}`, or a transformer. Default None.',
     "verbose": "1 prints a line a second, 2 one each iteration. Default 0.",
 }
 """Descriptions of the parameters that estimators share."""
@@ -187,6 +191,7 @@ class LinearEstimator(BaseEstimator):
     threads: int | None = None
     random_state: int | np.random.RandomState | None = None
     verbose: int = 0
+    features: str | Mapping[str, Any] | Features | Transformer | None = None
     rows: ClassVar[Mapping[str, str]] = ROWS
     """What arguments of its methods mean."""
     more_parameters: ClassVar[Mapping[str, str]] = {}
@@ -273,6 +278,7 @@ class LinearEstimator(BaseEstimator):
                 threads=self._value("threads"),
                 start=getattr(self, "model_", None) if self.warm_start else None,
                 callback=self._printed(),
+                features=self.features,
                 **more,
             )
         except IncompatibleError as error:

@@ -24,6 +24,7 @@ from bmrm.app.defaults import default_bias, needs_lambda
 from bmrm.app.measure import check_metrics
 from bmrm.checks.plug_in import kind_of
 from bmrm.data.class_weights import BALANCED, pairs_of
+from bmrm.data.features import FEATURES
 from bmrm.data.files import about
 from bmrm.data.raw_columns import FORMS as TEXT_FORMS
 from bmrm.data.readers._core.formats import formats
@@ -207,6 +208,11 @@ class DataSection(BaseModel):
     scale: Literal["none", "unit_norm", "standardize", "max_abs"] = Field(
         "none", description="`unit_norm` per row; `standardize`, `max_abs` per feature, folded back into the weights"
     )
+    features: dict[str, Any] | None = Field(
+        None,
+        description="a map of the rows, scaled as `scale` says, to other features, in which the model is linear: a "
+        "name or `{name: ..., option: value}`; null = none",
+    )
     weights: str | None = Field(None, description="a file with one sample weight per row")
     offset: Offset = Field(
         None,
@@ -326,6 +332,7 @@ PLUG_INS: Mapping[str, PlugIn] = {
 }
 SEARCH = PlugIn(SEARCHES, "")
 FORMATS = PlugIn(formats, "auto")
+MAPS = PlugIn(FEATURES, "")
 AUTO = "auto"
 MOST_ERRORS = 12
 """Errors of a config that are listed; of more it is said how many."""
@@ -508,6 +515,9 @@ def _settings(document: Document, default_directory: str) -> Settings:
     data = value.get("data")
     if isinstance(data, dict) and data.get("format", AUTO) != AUTO:
         value["data"] = data | {"format": _plug_in(("data", "format"), FORMATS, data["format"], problems)}
+    data = value.get("data")
+    if isinstance(data, dict) and data.get("features") is not None:
+        value["data"] = data | {"features": _plug_in(("data", "features"), MAPS, data["features"], problems)}
     try:
         settings = Settings.model_validate(value)
     except ValidationError as error:

@@ -9,7 +9,7 @@ from typing import Annotated, Any, get_origin
 
 from pydantic import BaseModel
 
-from bmrm.app.config.config import FORMATS, PLUG_INS, SEARCH, Columns, Files, Given, PlugIn, Settings
+from bmrm.app.config.config import FORMATS, MAPS, PLUG_INS, SEARCH, Columns, Files, Given, PlugIn, Settings
 from bmrm.app.config.fields import option_types
 from bmrm.app.config.marks import Place, yaml_value
 from bmrm.app.config.words import default_in_words, parts_of, type_in_words
@@ -36,6 +36,7 @@ SHORT: Mapping[Place, str] = {
     ("data", "class_weight"): "class-weight",
     ("data", "classes"): "classes",
     ("data", "labels"): "labels",
+    ("data", "features"): "features",
     LAMBDA: "lambda",
     ("solver", "tolerance"): "tolerance",
     ("solver", "max_iterations"): "max-iterations",
@@ -50,7 +51,7 @@ OPTIONS: Mapping[Place, PlugIn] = {
     **{(section,): plug_in for section, plug_in in PLUG_INS.items()},
     ("search",): SEARCH,
 }
-SECTIONS: Mapping[Place, PlugIn] = {**OPTIONS, ("data", "format"): FORMATS}
+SECTIONS: Mapping[Place, PlugIn] = {**OPTIONS, ("data", "format"): FORMATS, ("data", "features"): MAPS}
 """Fields that name a plug-in, whose options are fields below them."""
 PATHS = ("weights", "start")
 """Fields that are a path."""

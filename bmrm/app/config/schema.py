@@ -11,6 +11,7 @@ from pydantic import TypeAdapter
 from bmrm.app.config.config import (
     AUTO,
     FORMATS,
+    MAPS,
     PLUG_INS,
     SEARCH,
     DataSection,
@@ -31,6 +32,10 @@ def json_schema() -> dict[str, Any]:
     for section, plug_in in PLUG_INS.items():
         schema["properties"][section] = _plug_in_schema(plug_in)
     schema["$defs"]["DataSection"]["properties"]["format"] = {"anyOf": [{"const": AUTO}, _plug_in_schema(FORMATS)]}
+    schema["$defs"]["DataSection"]["properties"]["features"] = {
+        "anyOf": [_plug_in_schema(MAPS), {"type": "null"}],
+        "default": None,
+    }
     schema["properties"]["loss"]["anyOf"].append({"type": "null"})
     schema["properties"]["search"] = {"anyOf": [_plug_in_schema(SEARCH), {"type": "null"}], "default": None}
     schema["required"] = ["data"]
@@ -95,7 +100,7 @@ def _lines() -> Iterator[str]:
         yield ""
     yield from ("## `calibrate`", "", f"{Settings.model_fields['calibrate'].description}.", "")
     yield from ("## `seed`", "", f"{Settings.model_fields['seed'].description}; default 0.", "")
-    for section, plug_in in {**PLUG_INS, "search": SEARCH, "data.format": FORMATS}.items():
+    for section, plug_in in {**PLUG_INS, "search": SEARCH, "data.format": FORMATS, "data.features": MAPS}.items():
         yield from (f"## `{section}`", "")
         if section == "loss":
             yield from (f"{Settings.model_fields['loss'].description}.", "")

@@ -42,6 +42,7 @@ class Json:
             "weights": model.weights.T.tolist(),
             "arrays": {name: array.tolist() for name, array in model.arrays.items()},
             "calibration": _calibration(model),
+            "feature_map": _features(model),
             "header": dict(model.header),
         }
         for piece in json.JSONEncoder(allow_nan=False).iterencode(plain):
@@ -54,6 +55,13 @@ def _calibration(model: Exported) -> dict[str, Any] | None:
     if found is None:
         return None
     return {**found.header(), **{name: array.tolist() for name, array in found.arrays().items()}}
+
+
+def _features(model: Exported) -> dict[str, Any] | None:
+    found = model.features
+    if found is None:
+        return None
+    return {**found.header(), **{name: array.tolist() for name, array in found.members().items()}}
 
 
 def _labels(labels: NDArray[Any]) -> list[Any]:

@@ -19,7 +19,7 @@ BITS, WORD = 32, 1 << 64
 pieces."""
 DATA = {"data": "training data", "validation": "validation data"}
 """Names in messages of the facts about rows."""
-OPTIONAL = "class_weight", "classes", "labels", "calibrate"
+OPTIONAL = "class_weight", "classes", "labels", "features", "calibrate"
 """Names of facts that are there where they are given; files of earlier versions have none."""
 LAMBDA = "lambda"
 """Name of the fact with the value of a lambda that depends on the rows."""
@@ -30,7 +30,7 @@ def of_settings(settings: Mapping[str, Any]) -> Facts:
     data = settings["data"]
     facts = {name: settings[name] for name in ("loss", "regularizer", "search")}
     facts |= {name: data[name] for name in ("bias", "scale", "positive_label")}
-    given = {"class_weight": data["class_weight"], "calibrate": settings["calibrate"]}
+    given = {"calibrate": settings["calibrate"]} | {name: data[name] for name in ("class_weight", "features")}
     given |= {name: None if data[name] == "together" else data[name] for name in ("classes", "labels")}
     facts |= {name: given[name] for name in OPTIONAL if given[name] is not None}
     plain: Facts = json.loads(json.dumps(facts))

@@ -27,6 +27,8 @@ from bmrm.app.pipeline import fingerprint
 from bmrm.app.pipeline.beginning import Beginning, From, beginning, goal_of
 from bmrm.app.pipeline.calibrate import Calibrating
 from bmrm.app.pipeline.checkpoint import ROWS
+from bmrm.app.pipeline.features import Featured
+from bmrm.app.pipeline.features import checked as features_of_rows
 from bmrm.app.pipeline.fingerprint import LAMBDA
 from bmrm.app.pipeline.follow import DETAILS, Follow, listed
 from bmrm.app.pipeline.load import Loaded, load
@@ -35,6 +37,7 @@ from bmrm.app.pipeline.sharing import Sharing
 from bmrm.app.pipeline.solve import FEW, ModelOf, Problem, Watch, lambda_of_rows
 from bmrm.app.shares import are_shares, parts_of_labels
 from bmrm.data.dataset import Dataset
+from bmrm.data.features._core.rows import Features
 from bmrm.kernels.compiling import COMPILING
 from bmrm.kernels.workers import usable_cores
 from bmrm.losses import LOSSES
@@ -160,7 +163,8 @@ def _train(
     for note in loaded.notes if group.rank == 0 and not quiet else ():
         print(f"bmrm: {note}", file=sys.stderr)
     with together(group):  # the same error on every rank, if any
-        if problem.relative is not None:
+        mapping = _features(settings)
+        if problem.relative is not None and (mapping is None or problem.relative["scale"] == "none"):
             facts[LAMBDA] = lambda_of_rows(problem, loaded.train, group)
     with together(group):
         _look_into_folder(settings["output"], facts, group)
@@ -186,15 +190,20 @@ def _train(
     if are_shares(loaded.train, problem.loss, group):
         parts = parts_of_labels(parts, problem.loss, group)
         problem = replace(problem, shares=True)
-        if problem.relative is not None:  # lambda is that of the rows as they were read
+        if problem.relative is not None and LAMBDA in facts:  # lambda is that of the rows as they were read
             problem = replace(problem, relative=None, regularizer=_with_lambda(problem, facts[LAMBDA]))
     parts = {part: SCALINGS[problem.scale].rows(data) for part, data in parts.items()}
-    calibrating = None
+    featured, calibrating = None, None
+    if mapping is not None:
+        with phases("load", f"features: {settings['data']['features']['name']}"):
+            featured = Featured.of(mapping, parts, problem.scale, group, threads)
+        parts, problem = featured.parts, replace(problem, scale="none")
     if asked is not None:
         calibrating = Calibrating.prepared(asked, parts["train"], parts.get("validation"), problem.loss, group)
     # from here on there may be a point that a Ctrl-C must not discard
     with Interrupt(around=True) if group.rank == 0 else nullcontext():
-        model, search = fit(parts, problem, group, _watch(settings, facts, found.start, phases, show))
+        watch = _watch(settings, facts, found.start, phases, show)
+        model, search = fit(parts, problem, group, watch if featured is None else _of_raw_rows(watch, featured))
         if calibrating is not None:
             with phases("measure", "calibration"):
                 model = calibrating.of(model, problem)
@@ -202,6 +211,7 @@ def _train(
             # a search may end with another loss than it was given; ranks without the model judge nothing
             loss = problem.loss if model is None else model.loss
             metrics, curves = measure_parts(model, loss, parts, group, settings["output"]["metrics"], threads)
+        model = model if featured is None or model is None else featured.model(model)
         alone = model is not None and ALONE in model.solution.solver
         over_ranks = _over_ranks(loaded, problem, group, alone, quiet)
         if model is None:
@@ -248,6 +258,21 @@ def _calibrate(settings: Mapping[str, Any], loss: Any) -> Calibrate | None:
     if settings["search"] is not None and (asked.folds is not None or settings["data"]["validation"] is None):
         raise InputError("calibrate: beside a search there are no folds, expected data.validation")
     return asked
+
+
+def _features(settings: Mapping[str, Any]) -> Features | None:
+    """The feature map; its seed is that of the config where it has none of its own."""
+    section = settings["data"]["features"]
+    if section is None:
+        return None
+    if "seed" in section and section["seed"] is None:
+        section = {**section, "seed": settings["seed"]}
+    return features_of_rows(section)
+
+
+def _of_raw_rows(watch: Watch, featured: Featured) -> Watch:
+    """The watch, whose models, such as those of checkpoints, take raw rows."""
+    return lambda model_of: watch(lambda solution: featured.model(model_of(solution)))
 
 
 def with_loss(settings: Mapping[str, Any], data: Dataset, group: Group) -> tuple[Mapping[str, Any], tuple[str, ...]]:

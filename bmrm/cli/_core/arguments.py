@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -51,6 +52,11 @@ def add_loss(parser: Parser) -> None:
         metavar="MODULE:CLASS",
         help="the loss of your own that the model was trained with; the module is imported, and so run",
     )
+    parser.add_argument(
+        "--kernel",
+        metavar="MODULE:FUNCTION",
+        help="the kernel of your own in the features that the model was trained with; imported likewise",
+    )
 
 
 def loaded(parsed: argparse.Namespace) -> Model:
@@ -62,13 +68,20 @@ def loaded(parsed: argparse.Namespace) -> Model:
 
     path = model_file(parsed.model)
     model = load_model(path)
+    if parsed.kernel is not None:
+        from bmrm.data.features._core.kernels import imported
+
+        named = {} if model.features is None else model.features.section
+        if named.get("kernel") != parsed.kernel:
+            raise InputError(f"--kernel: expected {named.get('kernel', 'none')}, with which the model was trained")
+        model = load_model(path, kernel=imported(parsed.kernel))
     if parsed.loss is None:
         return model
     trained = model.header["loss"]
     cls = LOSSES.get(parsed.loss).cls
     if trained["name"] not in (parsed.loss, *(entry.name for entry in LOSSES.all() if entry.cls is cls)):
         raise InputError(f"--loss: expected {trained['name']}, with which the model was trained, not {parsed.loss}")
-    return load_model(path, loss=from_plain(LOSSES, trained))
+    return replace(model, _loss=from_plain(LOSSES, trained))
 
 
 def add_data(parser: Parser, more: str = "", needed: bool = True) -> None:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from bmrm.app.calibration.curves import Calibration
 from bmrm.app.export._core.probabilities import Probabilities, probabilities_of
 from bmrm.app.model_file import ModelData
+from bmrm.data.features._core.fitted import FittedFeatures
 from bmrm.problem import IncompatibleError, facts_of
 
 Predicts = Literal["sign", "largest", "score", "exponential", "other"]
@@ -25,6 +26,7 @@ EXPONENTIAL = "predictions that are exp(score)"
 SEVERAL_OUTPUTS = "several outputs of a regression"
 OTHER = "predictions that only its loss can make"
 READER = "text as features"
+MAPPED = "features that are made of others"
 CALIBRATED = "calibrated probabilities"
 SIGMOID = "probabilities that are calibrated by a sigmoid"
 COLUMNS = "columns that become features by an encoding (categories, text, missing values)"
@@ -70,6 +72,7 @@ class Exported:
     text : whether features are text.
     calibration : of a model that is calibrated, whose probabilities are then those.
     columns : how columns become features, as plain JSON; None where they are features.
+    features : what the weights are of, where that is not the raw features.
     """
 
     weights: NDArray[np.float64]
@@ -85,6 +88,7 @@ class Exported:
     text: bool
     calibration: Calibration | None = None
     columns: Sequence[Mapping[str, Any]] | None = None
+    features: FittedFeatures | None = None
 
     @property
     def dim(self) -> int:
@@ -124,6 +128,8 @@ class Exported:
             yield READER
         if self.columns is not None:
             yield COLUMNS
+        if self.features is not None:
+            yield MAPPED
         if self.predicts == "exponential":
             yield EXPONENTIAL
         if self.predicts == "score" and self.scores > 1:
@@ -158,6 +164,7 @@ def exported(model: ModelData, loss: Any) -> Exported:
         text=model.reader is not None,
         calibration=model.calibration,
         columns=None if model.encoding is None else model.encoding.plain(),
+        features=model.features,
     )
 
 
