@@ -206,13 +206,14 @@ def fit(
         rows = like(plain, validation)
         rows = rows_of_labels(rows, problem.loss, "validation") if shares else rows
         others["validation"] = SCALINGS[scale].rows(rows)
+    calibrating = None
+    if asked is not None:
+        calibrating = Calibrating.prepared(asked, data, others.get("validation"), problem, Alone())
     if mapping is not None:
         featured = Featured.of(mapping, {"train": data, **others}, scale, Alone(), threads)
         data, others = featured.parts["train"], {part: featured.parts[part] for part in others}
-        problem = replace(problem, scale="none")
-    calibrating = None
-    if asked is not None:
-        calibrating = Calibrating.prepared(asked, data, others.get("validation"), problem.loss, Alone())
+        problem = featured.problem(problem)
+        calibrating = None if calibrating is None else calibrating.of_features(featured.parts)
     say_alone("`bmrm.fit`")
     model = solve_any(data, problem, Alone(), lambda model_of: nullcontext(callback), others=others, start=start)
     model = model if calibrating is None else calibrating.of(model, problem)

@@ -17,6 +17,8 @@ from bmrm.app.defaults import default_bias, default_loss
 from bmrm.app.measure import check_metrics, name_of_targets, names_of_measures, scored, scores_of
 from bmrm.app.model import Model
 from bmrm.app.path_lambdas import Family, checked_lambdas, default_ratio, family_of, grid, lambda_max
+from bmrm.app.pipeline.features import Featured
+from bmrm.app.pipeline.features import checked as features_of_rows
 from bmrm.app.pipeline.several import loss_of_columns
 from bmrm.app.pipeline.solve import BIASES, Prepared, Problem, prepared, with_threshold
 from bmrm.app.shares import are_shares, rows_of_labels
@@ -217,6 +219,7 @@ def path(
     callback: Callback | None = None,
     validation: Any = None,
     metrics: Sequence[str] | None = None,
+    features: Any = None,
 ) -> Path:
     """Train a linear model for each of many lambdas, from the largest down; each is certified as one of `bmrm.fit`.
 
@@ -246,6 +249,7 @@ def path(
     callback : called with each `Iteration` of each point; returning True ends the path there.
     validation : `(X, y)` or a Dataset: rows that every model is measured on.
     metrics : names of their measures; None for those that the loss names.
+    features : a map of the rows to other features, as of `bmrm.fit`; weights are then of those.
 
     Raises
     ------
@@ -258,7 +262,7 @@ def path(
     if callback is not None and not callable(callback):
         raise InputError(f"callback is {shown(callback)}, expected a function of an Iteration")
     threads = checked_value("threads", threads, (int, NoneType), Range(least=1))
-    asked = Asked.checked(regularizer, lambdas, n_lambdas, ratio, stop)
+    asked, mapping = Asked.checked(regularizer, lambdas, n_lambdas, ratio, stop), features_of_rows(features)
     options = {"tolerance": tolerance, "absolute_tolerance": absolute_tolerance, "max_iterations": max_iterations}
     given = solver_of(solver, {**options, "time_limit": time_limit}, seed, solver_options)
     plain = rows_of(X, y, sample_weight, offset, groups, Coding.checked(categorical, text, missing, drop_first, rare))
@@ -285,10 +289,20 @@ def path(
         rows = like(plain, validation)
         rows = rows_of_labels(rows, chosen, "validation") if problem.shares else rows
         others["validation"] = SCALINGS[scale].rows(rows)
+    featured = None
+    if mapping is not None:
+        featured = Featured.of(mapping, {"train": data, **others}, scale, Alone(), threads)
+        data, others = featured.parts["train"], {part: featured.parts[part] for part in others}
+        problem = featured.problem(problem)
     say_alone("`bmrm.path`")
-    found = solve_path(data, problem, asked, Alone(), callback, others)
+    found = measured(solve_path(data, problem, asked, Alone(), callback, others), problem, others, Alone(), metrics)
     assert found is not None
-    return measured(found, problem, others, Alone(), metrics)  # type: ignore[return-value]
+    return found if featured is None else of_raw_rows(found, featured)
+
+
+def of_raw_rows(found: Path, featured: Featured) -> Path:
+    """The path, whose models take rows before the map of their features."""
+    return replace(found, models=tuple(map(featured.model, found.models)))
 
 
 @dataclass(frozen=True)

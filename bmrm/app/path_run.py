@@ -13,12 +13,13 @@ from typing import Any
 
 from bmrm.app.html.page import template
 from bmrm.app.model_file import package_version
-from bmrm.app.path import Asked, Path, measured, solve_path
+from bmrm.app.path import Asked, Path, measured, of_raw_rows, solve_path
 from bmrm.app.path_charts import of_path, picture
+from bmrm.app.pipeline.features import Featured
 from bmrm.app.pipeline.load import load
 from bmrm.app.pipeline.run_folder import open_folder, write_file
 from bmrm.app.pipeline.several import loss_of_columns
-from bmrm.app.pipeline.train import problem_of, with_loss
+from bmrm.app.pipeline.train import features_of, problem_of, with_loss
 from bmrm.app.report import number
 from bmrm.app.shares import are_shares, parts_of_labels
 from bmrm.mpi.group import Group, together
@@ -77,8 +78,19 @@ def path_of(
     parts = {part: SCALINGS[problem.scale].rows(rows) for part, rows in parts.items()}
     problem = replace(problem, loss=loss, shares=shares, follow=None, relative=None, regularizer=asked.family(1.0))
     others = {part: rows for part, rows in parts.items() if part == "validation"}
-    found = solve_path(parts["train"], problem, asked, group, callback, others)
-    return measured(found, problem, others, group, settings["output"]["metrics"])
+    mapping, train, featured = features_of(settings), parts["train"], None
+    if mapping is not None:
+        featured = Featured.of(mapping, {"train": train, **others}, problem.scale, group, problem.threads)
+        train, others = featured.parts["train"], {part: featured.parts[part] for part in others}
+        problem = featured.problem(problem)
+    found = measured(
+        solve_path(train, problem, asked, group, callback, others),
+        problem,
+        others,
+        group,
+        settings["output"]["metrics"],
+    )
+    return found if found is None or featured is None else of_raw_rows(found, featured)
 
 
 def open_for_results(directory: File) -> None:

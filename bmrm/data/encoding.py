@@ -88,6 +88,16 @@ def warn_of_unknown(found: Sequence[Unknown], stacklevel: int = 3) -> None:
         warnings.warn(unknown_in_words(found), UserWarning, stacklevel=stacklevel + 1)
 
 
+def _sum(values: NDArray[Any]) -> tuple[float, float]:
+    """A sum and what rounding has left of it, so that the sum of all ranks does not depend on which has what."""
+    rounded = float(values.sum(dtype=np.float64))
+    try:
+        exact = math.fsum(values.tolist())
+        return exact, math.fsum([*values.tolist(), -exact])
+    except (OverflowError, ValueError):  # as is said where it is used
+        return rounded, 0.0
+
+
 @dataclass(frozen=True)
 class Number:
     """A number is a feature; with `indicator` another one is 1 where it is missing.
@@ -109,13 +119,13 @@ class Number:
         """Of a column of some rows."""
         values = np.full(len(column), np.nan) if isinstance(column, Codes) else column
         there = values[~np.isnan(values)]
-        return {"rows": len(there), "missing": len(values) - len(there), "sum": float(there.sum(dtype=np.float64))}
+        return {"rows": len(there), "missing": len(values) - len(there), "sum": _sum(there)}
 
     @staticmethod
     def merged(found: Sequence[Summary]) -> Summary:
         """Of all rows."""
         return {key: sum(one[key] for one in found) for key in ("rows", "missing")} | {
-            "sum": math.fsum(one["sum"] for one in found)
+            "sum": _sum(np.array([part for one in found for part in one["sum"]]))
         }
 
     @classmethod
@@ -123,7 +133,7 @@ class Number:
         """For such rows."""
         if coding.missing in (REFUSE, "zero"):
             return cls(name)
-        mean = summary["sum"] / summary["rows"]
+        mean = summary["sum"][0] / summary["rows"]
         if not math.isfinite(mean):
             raise InputError(f"column {shown(name)}: its mean is {mean}, expected numbers whose mean is finite")
         return cls(name, mean, coding.missing == "indicator" and summary["missing"] > 0)

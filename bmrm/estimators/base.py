@@ -322,6 +322,7 @@ class LinearEstimator(BaseEstimator):
             bias=bias,
             threads=self._value("threads"),
             callback=_printed(self.verbose),
+            features=self.features,
             **more,
         )
 

@@ -82,6 +82,7 @@ class CrossValidated(_Estimator):
                 bias=bias,
                 threads=self._value("threads"),
                 callback=self._printed(),
+                features=self.features,
                 **more,
             )
         except IncompatibleError as error:

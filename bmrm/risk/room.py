@@ -54,6 +54,16 @@ def refuse_too_wide(features: int, scores: int, vectors: int = VECTORS, solver: 
     )
 
 
+def refuse_too_many_numbers(numbers: int, said: str, way_out: str) -> None:
+    """Raise InputError where so many float64, held up to three times while they are made, exceed free memory."""
+    needed = 24 * numbers
+    if needed <= SMALL:
+        return
+    free = available_bytes()
+    if free is not None and needed > free:
+        raise InputError(f"{said} take {_shown(needed)} while they are made; {_shown(free)} are free; {way_out}")
+
+
 WAY_OUT = (
     "if a number of a feature is a slip, data.dimension: N (fewer features) finds the file that has it; text may be "
     "hashed to fewer columns (hash_bits)"

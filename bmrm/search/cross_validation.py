@@ -17,6 +17,8 @@ from bmrm.app.calibration.asked import refuse_without_classes
 from bmrm.app.calibration.curves import Calibration
 from bmrm.app.defaults import default_bias, default_lambda, default_loss
 from bmrm.app.measure import name_of_targets
+from bmrm.app.pipeline.features import Featured
+from bmrm.app.pipeline.features import checked as features_of_rows
 from bmrm.app.pipeline.several import TOGETHER, loss_of_columns
 from bmrm.app.pipeline.solve import Problem
 from bmrm.app.shares import are_shares
@@ -34,6 +36,7 @@ from bmrm.search._core.candidates import LAMBDA, Values, checked_fields, grid
 from bmrm.search._core.crossing import Wanted, cross_validated
 from bmrm.search._core.folds import AskedFolds
 from bmrm.search._core.held_out import joined
+from bmrm.search._core.of_config import of_raw_rows
 from bmrm.search._core.record import CrossValidation, HeldOut
 from bmrm.search._core.trials import Trial
 from bmrm.vocabulary import other_words
@@ -108,6 +111,7 @@ def cross_validate(
     callback: Callback | None = None,
     progress: Callable[[int, int], None] | None = None,
     calibrate: str | None = None,
+    features: Any = None,
 ) -> CrossValidation:
     """Measure a training, or several candidates, on rows that were held out, and train the chosen one on all rows.
 
@@ -166,6 +170,7 @@ def cross_validate(
     callback : called with each `Iteration` of each training; returning True ends all.
     progress : called after each training with how many there were, and how many there are.
     calibrate : "sigmoid" or "isotonic": probabilities of the model by the held-out scores of the chosen candidate.
+    features : a map of the rows to other features, as of `bmrm.fit`; it, and the scales before it, are of all rows.
 
     Returns
     -------
@@ -186,7 +191,7 @@ def cross_validate(
         if function is not None and not callable(function):
             raise InputError(f"{name} is {shown(function)}, expected a function")
     threads = checked_value("threads", threads, (int, NoneType), Range(least=1))
-    asked = calibration_of(calibrate)
+    asked, mapping = calibration_of(calibrate), features_of_rows(features)
     tried = tried_values(lambdas, search)
     if n_lambdas is not None and any(LAMBDA in values for values in tried):
         raise InputError("n_lambdas beside lambdas, expected one of the two")
@@ -216,12 +221,16 @@ def cross_validate(
     )
     problem = replace(problem, shares=are_shares(plain, problem.loss))
     data = SCALINGS[scale].rows(plain)
+    if mapping is not None:
+        featured = Featured.of(mapping, {"train": data}, scale, Alone(), threads)
+        data, problem = featured.parts["train"], featured.problem(problem)
     say_alone("`bmrm.cross_validate`")
     found = cross_validated(
         data, problem, tried, wanted, Alone(), watch=lambda model_of: nullcontext(callback), told=progress
     )
     assert found is not None
-    return found if asked is None else calibrated(found, asked.method)
+    found = found if asked is None else calibrated(found, asked.method)
+    return found if mapping is None else of_raw_rows(found, featured)  # type: ignore[return-value]
 
 
 def tried_values(lambdas: Any, search: Any) -> list[Values]:

@@ -267,6 +267,23 @@ def test_what_is_wrong_is_said(given, said):
     assert said in str(found.value)
 
 
+@pytest.mark.parametrize("sparse", [False, True])
+def test_more_than_there_is_memory_for_is_refused_before_it_is_made(sparse):
+    wide = np.zeros((200, 4000))
+    wide[:, :: 1 if not sparse else 40] = 1.0
+    with pytest.raises(InputError, match=r"of the 200 rows of data.train take .* GiB while they are made; .* are free"):
+        bmrm.fit(
+            sp.csr_matrix(wide) if sparse else wide,
+            np.arange(200) % 2,
+            features={"name": "polynomial", "degree": 3 if not sparse else 6},
+        )
+
+
+def test_more_than_there_can_be_columns():
+    with pytest.raises(InputError, match="polynomial of 100000 features makes 5000150000, too many"):
+        bmrm.fit(sp.eye(20, 100_000, format="csr"), np.arange(20) % 2, features="polynomial")
+
+
 @pytest.mark.parametrize("damage", ["name", "shape", "type"])
 def test_damaged_files(damage, tmp_path):
     bmrm.fit(X, Y, features=section("nystroem"), **TIGHT).save(tmp_path / "m.npz")
@@ -321,6 +338,42 @@ def test_command_line_and_config(name, job, capsys):
     assert f"made of 5 by {name}" in capsys.readouterr().out
     assert main(["train", "rows.svm", *WORDS, "--output", "a"]) == 2  # another problem
     assert "features" in capsys.readouterr().err
+
+
+def test_cross_validation(job, capsys):
+    given = {"lambdas": [1e-3, 1e-2], "folds": 3, "loss": "hinge", "tolerance": 1e-9}
+    found = bmrm.cross_validate(X[:100], job[:100], features=section("nystroem"), scale="standardize", **given)
+    mapped = found.model.features.map.apply(StandardScaler().fit_transform(X[:100]))
+    plain = bmrm.cross_validate(mapped, job[:100], **given)
+    for one, other in zip(found.table(), plain.table(), strict=True):
+        assert one["mean_accuracy"] == other["mean_accuracy"]
+        assert one["mean_auc"] == pytest.approx(other["mean_auc"], abs=1e-3)
+    assert found.model.inputs == 5
+    classifier = bmrm.ClassifierCV("hinge", features=section("nystroem"), cv=3).fit(X[:100], job[:100])
+    assert classifier.model_.inputs == classifier.n_features_in_ == 5
+    with pytest.raises(InputError, match=r"data.scale cannot be tried beside data.features"):
+        bmrm.cross_validate(X, Y, features="polynomial", search={"data.scale": ["none", "max_abs"]}, loss="hinge")
+    words = ("--features", json.dumps(section("nystroem")), "--scale", "standardize", "--tolerance", "1e-9")
+    assert main(["cv", "rows.svm", "--loss", "hinge", *words, "--folds", "3", "--out", "cv", "--quiet"]) == 0
+    assert bmrm.load_model("cv/model.npz").inputs == 5
+
+
+def test_paths(job, tmp_path):
+    given = {"lambdas": [1e-1, 1e-3], "loss": "hinge", "tolerance": 1e-9}
+    found = bmrm.path(X[:100], job[:100], features=section("polynomial"), scale="max_abs", **given)
+    for model, lam in zip(found.models, given["lambdas"], strict=True):
+        plain = bmrm.fit(
+            X[:100], job[:100], loss="hinge", lam=lam, tolerance=1e-9, features=section("polynomial"), scale="max_abs"
+        )
+        assert model.solution.objective == pytest.approx(plain.solution.objective, rel=1e-7)
+        np.testing.assert_allclose(model.decision_function(X), plain.decision_function(X), atol=1e-3)
+    own = bmrm.Classifier("hinge", features=section("polynomial"), tol=1e-9).path(X[:100], job[:100], alphas=[1e-1])
+    assert own.models[0].inputs == 5
+    words = ("--features", json.dumps(section("polynomial")), "--scale", "max_abs", "--tolerance", "1e-9")
+    words = ("rows.svm", "--loss", "hinge", *words, "--validation", "held.svm", "--lambdas", "1e-1", "1e-3")
+    assert main(["path", *words, "--out", "path", "--models", "--quiet"]) == 0
+    again = bmrm.load_model("path/models/1.npz")
+    np.testing.assert_allclose(again.decision_function(X), found.models[1].decision_function(X), atol=1e-3)
 
 
 @pytest.mark.parametrize(

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,7 @@ from bmrm.data.digest import digests
 from bmrm.data.label_types import shown_label
 from bmrm.mpi.dealing import gather_targets
 from bmrm.mpi.group import Group, together
-from bmrm.problem import InputError, Status
+from bmrm.problem import InputError, Status, Targets
 
 if TYPE_CHECKING:
     from bmrm.metrics import ScoredRows
@@ -50,9 +50,9 @@ class Calibrating:
 
     @classmethod
     def prepared(
-        cls, asked: Calibrate, train: Dataset, validation: Dataset | None, loss: Any, group: Group
+        cls, asked: Calibrate, train: Dataset, validation: Dataset | None, problem: Problem, group: Group
     ) -> Calibrating:
-        """Collective: decide on the rows.
+        """Collective: decide on the rows, as they were read.
 
         Raises
         ------
@@ -62,10 +62,14 @@ class Calibrating:
             For folds of which some would lack a class.
         """
         with together(group):
-            refuse_without_classes(loss)
+            refuse_without_classes(problem.loss)
         if asked.folds is None and validation is not None:
             return cls(asked, train, None, validation, group)
-        return cls(asked, train, folds_of(train, asked.folds or FOLDS, group), None, group)
+        return cls(asked, train, folds_of(train, asked.folds or FOLDS, group, problem.shares), None, group)
+
+    def of_features(self, parts: Mapping[str, Dataset]) -> Calibrating:
+        """The same rows with other features; those of a map are rounded otherwise on other ranks."""
+        return replace(self, train=parts["train"], validation=None if self.validation is None else parts["validation"])
 
     def of(self, model: Model | None, problem: Problem) -> Model | None:
         """Collective: the model with its curves, on rank 0.
@@ -121,10 +125,11 @@ def _without(model: Model | None, why: str) -> Model | None:
     return replace(model, _solution=replace(solution, message="; ".join(filter(None, (solution.message, why)))))
 
 
-def folds_of(data: Dataset, count: int, group: Group) -> NDArray[np.int64]:
+def folds_of(data: Dataset, count: int, group: Group, shares: bool = False) -> NDArray[np.int64]:
     """Collective: the fold of each row of this rank, by class in turn; rows are ordered by their content.
 
-    So folds do not depend on the order of rows and on how ranks share them.
+    So folds do not depend on the order of rows and on how ranks share them. The rows that stand for the shares of one
+    are in one fold.
 
     Raises
     ------
@@ -133,18 +138,33 @@ def folds_of(data: Dataset, count: int, group: Group) -> NDArray[np.int64]:
     """
     counts = group.broadcast(group.gather(data.rows))
     targets = gather_targets(data.targets, group)
-    content = group.gather_array(digests(data).view(np.int64))
+    content = group.gather_array(digests(_without_targets(data) if shares else data).view(np.int64))
     folds: NDArray[np.float64] | None = None
     with together(group):
         if targets is not None and content is not None:
-            labels, place, sizes = np.unique(targets.y, return_inverse=True, return_counts=True)
-            lone = np.flatnonzero(sizes < 2)
-            if lone.size:
-                label = shown_label(labels[lone[0]].item(), targets.dtype)
-                raise InputError(f"calibrate: the label {label} has one row, expected two or more for {count} folds")
-            order = np.lexsort((content, place))
-            turn = np.arange(len(order)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-            folds = np.empty(len(order))
-            folds[order] = turn % count
+            folds = _turns(content) if shares else _turns_by_label(content, targets, count)
+            folds %= count
     before = sum(counts[: group.rank])
     return group.broadcast_array(folds)[before : before + data.rows].astype(np.int64)
+
+
+def _without_targets(data: Dataset) -> Dataset:
+    return replace(data, targets=replace(data.targets, y=np.zeros(data.rows), weights=None))
+
+
+def _turns(content: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Rows of one content in one turn."""
+    return np.unique(content, return_inverse=True)[1].astype(np.float64)
+
+
+def _turns_by_label(content: NDArray[np.int64], targets: Targets, count: int) -> NDArray[np.float64]:
+    """The place of each row among those of its label."""
+    labels, place, sizes = np.unique(targets.y, return_inverse=True, return_counts=True)
+    lone = np.flatnonzero(sizes < 2)
+    if lone.size:
+        label = shown_label(labels[lone[0]].item(), targets.dtype)
+        raise InputError(f"calibrate: the label {label} has one row, expected two or more for {count} folds")
+    order = np.lexsort((content, place))
+    turns = np.empty(len(order))
+    turns[order] = np.arange(len(order)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    return turns

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmrm.app.model import Model
+from bmrm.app.pipeline.solve import Problem
 from bmrm.data.dataset import Dataset
 from bmrm.data.digest import digests
 from bmrm.data.features import FEATURES
@@ -22,6 +23,7 @@ from bmrm.kernels.blas_threads import one_thread
 from bmrm.mpi.dealing import gather_rows
 from bmrm.mpi.group import Group, together
 from bmrm.problem import InputError, Targets, Vector, shown
+from bmrm.risk.room import refuse_too_many_numbers
 from bmrm.risk.scaling import SCALINGS
 
 MIX, SHIFT = np.uint64(0x9E3779B97F4A7C15), np.uint64(29)
@@ -161,6 +163,8 @@ class Featured:
         columns = SCALINGS[scale].columns(train, group)
         by = (None, None) if columns is None else (columns.scale, columns.shift)
         with together(group):
+            for part, data in parts.items():
+                _refuse_too_many(features, part, data)
             X = scaled(train.X, *by)
         # of rows as they were read: what is scaled is rounded otherwise on other ranks
         keys = digests(Dataset(train.X, Targets(np.zeros(train.rows))))
@@ -177,9 +181,18 @@ class Featured:
             fitted, {part: all_parts[part] for part in parts}, train.layout, scale if scale == "unit_norm" else "none"
         )
 
+    def problem(self, problem: Problem) -> Problem:
+        """The same, of the rows that are made."""
+        return replace(problem, scale="none", mapped=True)
+
     def model(self, model: Model) -> Model:
         """The model with the map, for raw rows."""
         return replace(model, features=self.fitted, layout=self.layout, row_scale=self.row_scale)
+
+
+def _refuse_too_many(features: Features, part: str, data: Dataset) -> None:
+    said = f"features: those that are made of the {data.rows} rows of data.{part}"
+    refuse_too_many_numbers(features.numbers(data.X), said, "expected a smaller rank or degree")
 
 
 def _with(data: Dataset, X: Matrix, fitted: FittedFeatures) -> Dataset:

@@ -28,6 +28,7 @@ from bmrm.losses._core.per_column import EachLabel, EachOutput, OneVsRest, PerCo
 from bmrm.mpi.group import Group, together
 from bmrm.mpi.shared import merged_summary
 from bmrm.problem import Callback, IncompatibleError, InputError, Iteration, Solution, Status, Summary, facts_of
+from bmrm.risk.scaling import SCALINGS
 
 TOGETHER = "together"
 CLASSES, LABELS = (TOGETHER, OneVsRest.kind), (TOGETHER, EachLabel.kind)
@@ -145,8 +146,10 @@ def solve_columns(
     if problem.relative is not None:
         lam = lambda_of_rows(problem, data, group)
         problem = replace(problem, relative=None, regularizer=replace(problem.regularizer, lam=lam))  # type: ignore[type-var]
+    with together(group):  # weights of classes do not change it
+        columns = SCALINGS[problem.scale].columns(data, group)
     data, _ = class_weighted(data, problem.class_weight, loss, summary, group)
-    inner = replace(problem, loss=loss.loss, class_weight=None, positive_label=None)
+    inner = replace(problem, loss=loss.loss, class_weight=None, positive_label=None, columns=columns)
     models: list[Model | None] = []
     clock = Clock(problem.solver, count)
     with watch(_no_model) if group.rank == 0 else nullcontext() as callback:

@@ -98,6 +98,10 @@ class Problem:
     """For a lambda relative to the data: the checked rule of `bmrm.app.config.relative`."""
     follow: Follow | None = None
     """What is measured of the validation rows while the solver runs."""
+    columns: Columns | None = None
+    """Of the scaling, where they are known already."""
+    mapped: bool = False
+    """Whether the rows are what a feature map has made of scaled ones."""
 
 
 def unwatched(model_of: ModelOf) -> AbstractContextManager[Callback | None]:
@@ -296,7 +300,7 @@ def prepared(data: Dataset, problem: Problem, group: Group, others: Mapping[str,
     threads = problem.threads or group.cores_per_rank
     with one_thread(threads):  # a user's loss is tried where the risk is made
         with together(group):  # the same error on every rank, if any
-            columns = SCALINGS[problem.scale].columns(data, group) or Columns()
+            columns = problem.columns or SCALINGS[problem.scale].columns(data, group) or Columns()
             refuse_overflow(data, columns)
             ranged, inner = within_range(data, columns)
             far = far_columns(ranged, group) if problem.scale == "none" else None

@@ -163,7 +163,7 @@ def _train(
     for note in loaded.notes if group.rank == 0 and not quiet else ():
         print(f"bmrm: {note}", file=sys.stderr)
     with together(group):  # the same error on every rank, if any
-        mapping = _features(settings)
+        mapping = features_of(settings)
         if problem.relative is not None and (mapping is None or problem.relative["scale"] == "none"):
             facts[LAMBDA] = lambda_of_rows(problem, loaded.train, group)
     with together(group):
@@ -194,12 +194,13 @@ def _train(
             problem = replace(problem, relative=None, regularizer=_with_lambda(problem, facts[LAMBDA]))
     parts = {part: SCALINGS[problem.scale].rows(data) for part, data in parts.items()}
     featured, calibrating = None, None
+    if asked is not None:
+        calibrating = Calibrating.prepared(asked, parts["train"], parts.get("validation"), problem, group)
     if mapping is not None:
         with phases("load", f"features: {settings['data']['features']['name']}"):
             featured = Featured.of(mapping, parts, problem.scale, group, threads)
-        parts, problem = featured.parts, replace(problem, scale="none")
-    if asked is not None:
-        calibrating = Calibrating.prepared(asked, parts["train"], parts.get("validation"), problem.loss, group)
+        parts, problem = featured.parts, featured.problem(problem)
+        calibrating = None if calibrating is None else calibrating.of_features(parts)
     # from here on there may be a point that a Ctrl-C must not discard
     with Interrupt(around=True) if group.rank == 0 else nullcontext():
         watch = _watch(settings, facts, found.start, phases, show)
@@ -260,7 +261,7 @@ def _calibrate(settings: Mapping[str, Any], loss: Any) -> Calibrate | None:
     return asked
 
 
-def _features(settings: Mapping[str, Any]) -> Features | None:
+def features_of(settings: Mapping[str, Any]) -> Features | None:
     """The feature map; its seed is that of the config where it has none of its own."""
     section = settings["data"]["features"]
     if section is None:

@@ -57,6 +57,10 @@ class IncompleteCholesky:
         check_parameters(self)
         checked_kernel(self.kernel, "incomplete_cholesky")
 
+    def numbers(self, X: Matrix) -> int:
+        """As of `Features`."""
+        return self.rank * int(X.shape[0])
+
     def fitted(self, rows: AllRows) -> tuple[KernelMap, Matrix]:
         """As of `Features`."""
         X = rows.X

@@ -48,6 +48,10 @@ class Nystroem:
         check_parameters(self)
         checked_kernel(self.kernel, "nystroem")
 
+    def numbers(self, X: Matrix) -> int:
+        """As of `Features`."""
+        return self.rank * int(X.shape[0])
+
     def fitted(self, rows: AllRows) -> tuple[KernelMap, Matrix]:
         """As of `Features`."""
         pivots = rows.drawn(self.rank, self.seed or 0)

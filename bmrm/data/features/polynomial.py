@@ -17,6 +17,13 @@ from bmrm.problem import InputError
 from bmrm.registry import check_parameters, parameter
 
 
+def products(factors: int, degree: int, different: bool) -> int:
+    """How many products of at most `degree` of some factors there are, each factor once at most or often."""
+    if different:
+        return sum(math.comb(factors, k) for k in range(1, min(degree, factors) + 1))
+    return math.comb(factors + degree, degree) - 1
+
+
 @dataclass(frozen=True)
 class PolynomialMap:
     """All products of at most `degree` features, without the constant; sparse rows stay sparse."""
@@ -28,10 +35,7 @@ class PolynomialMap:
     @property
     def outputs(self) -> int:
         """As of `Mapped`."""
-        d, degree = self.inputs, self.degree
-        if self.interaction_only:
-            return sum(math.comb(d, k) for k in range(1, min(degree, d) + 1))
-        return math.comb(d + degree, degree) - 1
+        return products(self.inputs, self.degree, self.interaction_only)
 
     def apply(self, X: Matrix) -> Matrix:
         """As of `Mapped`."""
@@ -72,6 +76,14 @@ class Polynomial:
 
     def __post_init__(self) -> None:
         check_parameters(self)
+
+    def numbers(self, X: Matrix) -> int:
+        """As of `Features`."""
+        if not isinstance(X, Csr):
+            return int(X.shape[0]) * products(X.shape[1], self.degree, self.interaction_only)
+        sizes, rows = np.unique(np.diff(X.indptr), return_counts=True)
+        pairs = zip(sizes.tolist(), rows.tolist(), strict=True)
+        return sum(count * products(size, self.degree, self.interaction_only) for size, count in pairs)
 
     def fitted(self, rows: AllRows) -> tuple[PolynomialMap, Matrix]:
         """As of `Features`."""

@@ -67,6 +67,10 @@ class RandomFourier:
     def __post_init__(self) -> None:
         check_parameters(self)
 
+    def numbers(self, X: Matrix) -> int:
+        """As of `Features`."""
+        return self.rank * int(X.shape[0])
+
     def fitted(self, rows: AllRows) -> tuple[FourierMap, Matrix]:
         """As of `Features`."""
         from sklearn.kernel_approximation import RBFSampler

@@ -172,6 +172,8 @@ def _with_data(problem: Problem, option: str, value: Any) -> Problem:
     if known is not None and value not in known:
         close = nearest(value, known) if isinstance(value, str) else ""
         raise InputError(f"search: data.{option} is {shown(value)}, expected one of {', '.join(known)}{close}")
+    if option == "scale" and problem.mapped:
+        raise InputError("search: data.scale cannot be tried beside data.features, which are made of scaled rows")
     if option == "scale" and problem.scale == "unit_norm":
         raise InputError("search: data.scale cannot be tried beside data.scale: unit_norm, which changes the rows")
     change: dict[str, Any] = {option: checked(value) if option == "class_weight" else value}

@@ -7,10 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from bmrm.app.pipeline.features import Featured
 from bmrm.app.pipeline.load import load
 from bmrm.app.pipeline.several import loss_of_columns
 from bmrm.app.pipeline.solve import Watch, unwatched
-from bmrm.app.pipeline.train import problem_of, with_loss
+from bmrm.app.pipeline.train import features_of, problem_of, with_loss
 from bmrm.app.progress import Told
 from bmrm.app.shares import are_shares
 from bmrm.mpi.group import Group, together
@@ -56,5 +57,16 @@ def validated(
     loss = loss_of_columns(problem.loss, data["classes"], data["labels"], loaded.train, group)
     shares = are_shares(loaded.train, loss, group)
     problem = replace(problem, loss=loss, shares=shares, follow=None)
-    rows = SCALINGS[problem.scale].rows(loaded.train)
-    return cross_validated(rows, problem, tried, wanted, group, watch=watch, told=told)
+    rows, mapping = SCALINGS[problem.scale].rows(loaded.train), features_of(settings)
+    if mapping is None:
+        return cross_validated(rows, problem, tried, wanted, group, watch=watch, told=told)
+    featured = Featured.of(mapping, {"train": rows}, problem.scale, group, problem.threads)
+    rows, problem = featured.parts["train"], featured.problem(problem)
+    return of_raw_rows(cross_validated(rows, problem, tried, wanted, group, watch=watch, told=told), featured)
+
+
+def of_raw_rows(found: CrossValidation | None, featured: Featured) -> CrossValidation | None:
+    """The result, whose model takes rows before the map of their features."""
+    if found is None or found.model is None:
+        return found
+    return replace(found, model=featured.model(found.model))

@@ -70,6 +70,10 @@ class Mapped(Protocol):
 class Features(Protocol):
     """A frozen dataclass of options."""
 
+    def numbers(self, X: Matrix) -> int:
+        """How many, at most, are stored of what is made of these rows; 0 where that is not known."""
+        ...
+
     def fitted(self, rows: AllRows) -> tuple[Mapped, Matrix]:
         """Collective: the map, and what it makes of the rows of this rank."""
         ...

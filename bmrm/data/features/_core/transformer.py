@@ -58,6 +58,10 @@ class OfTransformer:
 
     transformer: Any
 
+    def numbers(self, X: Matrix) -> int:
+        """As of `Features`."""
+        return 0
+
     def fitted(self, rows: AllRows) -> tuple[TransformerMap, Matrix]:
         """As of `Features`."""
         from sklearn.base import clone
