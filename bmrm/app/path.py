@@ -223,8 +223,9 @@ def path(
 ) -> Path:
     """Train a linear model for each of many lambdas, from the largest down; each is certified as one of `bmrm.fit`.
 
-    Rows are read, checked and scaled once. From point to point is kept what does not depend on lambda: the solution,
-    dual variables, all planes of the bundle methods, and for least squares with l1 or elastic net the Gram matrix.
+    Rows are read, checked and scaled once. What does not depend on lambda is kept from point to point: all planes of
+    the bundle methods, and for least squares with l1 or elastic net the Gram matrix. Smooth losses begin where the last
+    three solutions lead to, others at the last one.
 
     Parameters
     ----------
