@@ -50,6 +50,7 @@ def lines_of(
     *,
     labelled: Labelled | None = None,
     offset: str | None = None,
+    maximize: str | None = None,
     tell: Callable[[str], None] = lambda note: None,
 ) -> Iterator[str]:
     """A line for each row.
@@ -64,6 +65,7 @@ def lines_of(
     size : bytes of a piece.
     offset : a file with the offset of the rows; None where a column has it, or the model needs none.
     labelled : what keeps the scores and targets of the rows, for measures.
+    maximize : the measure whose expectation labels are to maximise on all rows together; None for those of the loss.
     tell : is told each decision of the reader that is not certain, once.
 
     Raises
@@ -74,7 +76,16 @@ def lines_of(
     parts = _telling(datasets(model, source, format, size), tell)
     parts = parts if offset is None else _with_offset(parts, offset)
     parts = parts if labelled is None else labelled.watch(parts)
+    if maximize is not None:
+        return _maximizing(model, parts, maximize)
     return _ranks(model, parts) if what == "ranks" else _each(model, parts, ANSWERS[what])
+
+
+def _maximizing(model: Model, parts: Iterator[Dataset], measure: str) -> Iterator[str]:
+    """A label for each row, by the probabilities of all of them."""
+    found = [model.predict_proba(data) for data in parts if data.rows]
+    whole = np.concatenate(found) if found else np.zeros((0, 2))
+    return map(text_of, model.predict_maximizing(whole, measure).tolist())
 
 
 MOST_MEASURED = 1 << 20

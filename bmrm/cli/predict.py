@@ -13,6 +13,7 @@ EXAMPLES = """
 bmrm predict runs/a9a new.svm --labels --out labels.txt
 bmrm predict runs/a9a new.svm.gz --probabilities --out p.txt.gz
 zcat logs.gz | bmrm predict runs/a9a - --scores | sort -g | tail
+bmrm predict runs/a9a new.svm --maximize f_beta@2
 bmrm predict runs/letor/model.npz queries.svm --ranks
 """
 KINDS = {
@@ -41,6 +42,12 @@ def add_arguments(parser: Parser) -> None:
     for kind, text in KINDS.items():
         kinds.add_argument(f"--{kind}", dest="what", action="store_const", const=kind, default="scores", help=text)
     parser.add_argument(
+        "--maximize",
+        metavar="MEASURE",
+        help="f1, f_beta or such as f_beta@2: labels of two classes whose expected F-beta on all rows together is the "
+        "largest, by the model's probabilities; time grows with the square of the rows",
+    )
+    parser.add_argument(
         "--header",
         action=argparse.BooleanOptionalAction,
         default=None,
@@ -59,7 +66,14 @@ def run(parsed: Namespace) -> int:
     from bmrm.app.measure import names_of_measures
     from bmrm.app.predict import Labelled, column_names, lines_of
     from bmrm.data.files import compressed_like_its_name
+    from bmrm.metrics.expected_f import beta_of
+    from bmrm.problem import InputError
 
+    if parsed.maximize is not None:
+        beta_of(parsed.maximize)  # before rows are read
+        if parsed.what not in ("scores", "labels"):
+            raise InputError(f"--maximize gives labels, expected it without --{parsed.what}")
+        parsed.what = "labels"
     model = loaded(parsed)
     labelled = None if parsed.quiet else Labelled(model)
     lines = lines_of(
@@ -69,6 +83,7 @@ def run(parsed: Namespace) -> int:
         parsed.what,
         labelled=labelled,
         offset=parsed.offset,
+        maximize=parsed.maximize,
         tell=lambda note: None if parsed.quiet else say_notes([note], parsed.data),
     )
     columns = column_names(model, parsed.what)
