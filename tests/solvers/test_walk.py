@@ -1,10 +1,13 @@
 """Where the next point of a walk along lambdas begins."""
 
+import signal
+
 import numpy as np
 import pytest
 from sklearn.datasets import load_breast_cancer
 
 import bmrm
+from bmrm.risk.score_function import LossPhi
 from bmrm.solvers._core.walk import predicted
 
 
@@ -40,3 +43,22 @@ def test_a_walk_reads_the_rows_less(regularizer, least):
     found = bmrm.path(X, y, lambdas=lambdas, **given)
     alone = sum(bmrm.fit(X, y, lam=lam, **given).solution.passes for lam in lambdas)
     assert least * found.passes.sum() <= alone
+
+
+@pytest.mark.parametrize("loss", ["logistic", "least_squares"])
+def test_ctrl_c_ends_the_walk(loss, monkeypatch):
+    """At the point where it was pressed; of a Gram matrix with the points that are proved together."""
+    X, y = load_breast_cancer(return_X_y=True)
+    value, calls = LossPhi.value_and_slope, []
+
+    def pressed(self, f):
+        calls.append(1)
+        if len(calls) == 4:
+            signal.raise_signal(signal.SIGINT)
+        return value(self, f)
+
+    monkeypatch.setattr(LossPhi, "value_and_slope", pressed)
+    lambdas = np.geomspace(1e-1, 1e-3, 60)
+    found = bmrm.path(X, y, loss=loss, lambdas=lambdas, scale="standardize", regularizer="l1", bias="none")
+    assert len(found) < 60
+    assert found.statuses[-1] is bmrm.Status.INTERRUPTED

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -119,11 +119,13 @@ class GramWalk:
                 passes = meter.passes
                 proved = self._proved(state, [(omega.l1, omega.l2) for omega in some])
             spent = budget.seconds, meter.passes - passes, budget.compiling
-            for omega, one in zip(some, proved):
+            stopped = budget.spent is not None  # by Ctrl-C, while the points of this time were proved
+            for k, (omega, one) in enumerate(zip(some, proved)):
                 shares = [b + each / len(some) for b, each in zip(before, spent)]
                 before = 0.0, 0.0, 0.0
                 if self._enough(one):
-                    yield self._solution(one, state, shares, callback)
+                    found = self._solution(one, state, shares, callback)
+                    yield replace(found, status=Status.INTERRUPTED) if stopped and k == len(some) - 1 else found
                 else:
                     yield self.solver.minimize(risk, omega, start=one.guess.w, callback=callback)
 

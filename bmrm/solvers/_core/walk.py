@@ -22,6 +22,7 @@ from bmrm.problem import (
     Scored,
     Solution,
     Solver,
+    Status,
     Vector,
     ability,
 )
@@ -54,7 +55,8 @@ def walk(
     regularizers : bound to its space, of one kind, from the largest lambda to the smallest.
     solver : with its tolerance and limits, which are those of each point.
     start : (dim,), where the first begins; None: at zero.
-    callback : called with an `Iteration` after each of every point; where it returns True, that point is the last.
+    callback : called with an `Iteration` after each of every point; where it returns True, that point is the last, as
+        it is after Ctrl-C.
     """
     if not regularizers:
         return
@@ -67,7 +69,7 @@ def walk(
 
     for solution in _walker(risk, regularizers[0], solver)(risk, regularizers, start, told):
         yield solution
-        if ended:
+        if ended or solution.status is Status.INTERRUPTED:
             return
 
 
