@@ -14,8 +14,9 @@ import yaml
 
 import bmrm
 from bmrm.app.config.config import DataSection, OutputSection, Settings
+from bmrm.app.convert import convert
 from bmrm.data.generators import GENERATORS, load
-from bmrm.data.matrix import Csr
+from bmrm.data.matrix import Csr, features_of
 from bmrm.data.readers._core.formats import formats
 from bmrm.losses import LOSSES
 from bmrm.problem import BmrmError
@@ -138,7 +139,7 @@ def of_data(data):
     return (
         type(data.X).__name__,
         str(X.dtype),
-        X.tolist(),
+        features_of(X).block(np.arange(len(y))).tolist(),
         y.tolist() if isinstance(y, np.ndarray) else list(map(list, y)),
     )
 
@@ -155,6 +156,11 @@ def written(name, path):
     if name == "npz":
         np.savez(path.with_suffix(".npz"), X=TABLE[:, :2], y=TABLE[:, 2], names=np.array(["a", "b"]))
         return path.with_suffix(".npz")
+    if name == "store":  # that is not as it was written
+        np.savez(path.with_suffix(".npz"), X=TABLE[:, :2], y=TABLE[:, 2], names=np.array(["a", "b"]))
+        convert(str(path.with_suffix(".npz")), path.with_suffix(".store"))
+        np.save(path.with_suffix(".store") / "X.npy", 2.0 * TABLE[:, :2])
+        return path.with_suffix(".store")
     if name == "arrow":
         pyarrow = pytest.importorskip("pyarrow")
         pytest.importorskip("pyarrow.parquet").write_table(pyarrow.table(dict(zip("abc", TABLE.T))), path)

@@ -22,6 +22,7 @@ COMMANDS = {
     "init": "look at data and write a config that trains on them",
     "predict": "scores, labels, probabilities or ranks of the rows of a file or of standard input",
     "evaluate": "measure a model on a data file with targets",
+    "convert": "write data in another format: a store, npz, svmlight",
     "export": "write a model in a format of another program: liblinear, vw, json, onnx, c",
     "show": "what a model is: certificate, largest weights, how it was trained",
     "compare": "runs side by side: settings that differ, objectives with bounds, measures, seconds",

@@ -97,6 +97,40 @@ def _arrays(stream: IO[bytes], most: int, but: str | None, only: str) -> dict[st
 
 def _array(packed: IO[bytes], size: int, place: str) -> NDArray[Any]:
     """The array of a member of `size` bytes; its header is checked before memory is allocated."""
+    shape, fortran, dtype = _described(packed, size, place)
+    count = math.prod(shape)
+    content = packed.read(count * dtype.itemsize)
+    if len(content) != count * dtype.itemsize:
+        raise InputError(f"{place} is cut off")
+    packed.read()  # to its end, where its checksum is compared
+    array = np.frombuffer(content, dtype) if dtype.itemsize else np.zeros(count, dtype)
+    array = array.reshape(shape[::-1]).T if fortran else array.reshape(shape)
+    array = array.astype(dtype.newbyteorder("="))
+    if dtype.kind == "U" and array.size and not _is_text(array):
+        raise InputError(f"{place} holds text of characters that do not exist")
+    return array
+
+
+def array_header(stream: IO[bytes], size: int) -> tuple[tuple[int, ...], np.dtype[Any], int]:
+    """Shape and type of the array of a `.npy` file of `size` bytes, and where its content begins; rows are in C order.
+
+    Raises
+    ------
+    InputError
+        With the reason, without the name of the file.
+    """
+    with _damage():
+        shape, fortran, dtype = _described(stream, size, "the file")
+        begin = stream.tell()
+        if fortran or not dtype.isnative or dtype.itemsize == 0:
+            raise InputError("the file is not in C order and the order of bytes of this machine")
+        if begin + math.prod(shape) * dtype.itemsize > size:
+            raise InputError("the file is cut off")
+        return shape, dtype, begin
+
+
+def _described(packed: IO[bytes], size: int, place: str) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    """Shape, whether in Fortran's order, and type of an array in `size` bytes."""
     version = np.lib.format.read_magic(packed)  # type: ignore[no-untyped-call]
     readers = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
     if version not in readers:
@@ -109,16 +143,7 @@ def _array(packed: IO[bytes], size: int, place: str) -> NDArray[Any]:
     count = math.prod(shape)
     if min(shape, default=0) < 0 or count * dtype.itemsize > size:
         raise InputError(f"{place} says that it has shape {shown(shape)}, {dtype}, but holds {size} bytes")
-    content = packed.read(count * dtype.itemsize)
-    if len(content) != count * dtype.itemsize:
-        raise InputError(f"{place} is cut off")
-    packed.read()  # to its end, where its checksum is compared
-    array = np.frombuffer(content, dtype) if dtype.itemsize else np.zeros(count, dtype)
-    array = array.reshape(shape[::-1]).T if fortran else array.reshape(shape)
-    array = array.astype(dtype.newbyteorder("="))
-    if dtype.kind == "U" and array.size and not _is_text(array):
-        raise InputError(f"{place} holds text of characters that do not exist")
-    return array
+    return shape, fortran, dtype
 
 
 def _is_text(array: NDArray[Any]) -> bool:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from bmrm.data.dataset import Dataset
 from bmrm.data.labels import LabelSets
-from bmrm.data.matrix import Csr
+from bmrm.data.matrix import Csr, Matrix, features_of, plain_matrix
 from bmrm.kernels.products import digest
 
 Words = NDArray[np.uint64]
@@ -23,11 +23,9 @@ def digests(data: Dataset) -> Words:
     """A number per row, from features, targets, weight, group, offset; independent of other rows and of their order."""
     X, targets = data.X, data.targets
     rows = np.zeros(data.rows, np.uint64)
-    if isinstance(X, Csr):
-        values = np.ones(1) if X.values is None else X.values
-        digest.sparse(X.indptr, X.indices, _bits(values), rows)
-    else:
-        digest.dense(_bits(X), rows)
+    parts = [(0, data.rows, X)] if features_of(X).resident else features_of(X).parts()
+    for start, stop, part in parts:
+        _add_features(plain_matrix(features_of(part)), rows[start:stop])
     _add_columns(rows, targets.y, TARGET)
     if targets.weights is not None:
         _add_columns(rows, targets.weights - 1.0, WEIGHT)
@@ -38,6 +36,14 @@ def digests(data: Dataset) -> Words:
     if targets.offset is not None:
         _add_columns(rows, targets.offset, OFFSET)
     return rows
+
+
+def _add_features(X: Matrix, rows: Words) -> None:
+    if isinstance(X, Csr):
+        values = np.ones(1) if X.values is None else X.values
+        digest.sparse(X.indptr, X.indices, _bits(values), rows)
+    else:
+        digest.dense(_bits(X), rows)
 
 
 def totals(rows: Words, first: int) -> tuple[int, int]:

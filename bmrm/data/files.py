@@ -325,21 +325,29 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     target = checked_path(path)
     temporary: Path | None = None
     try:
-        name = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
-        with open(name, "xb") as file:
-            temporary = name
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(name, target)
-        temporary = None
-        flush_folder(target.parent)
-    except OSError as error:
-        kind = OutputError if error.errno in _FULL else InputError
-        raise kind(f"{target}: cannot be written: {_reason(error)}") from error
+        with failures_of(target):
+            name = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
+            with open(name, "xb") as file:
+                temporary = name
+                yield file
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(name, target)
+            temporary = None
+            flush_folder(target.parent)
     finally:
         if temporary is not None:
             temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def failures_of(target: Path) -> Iterator[None]:
+    """InputError where a file cannot be written, OutputError where the disk is full or fails."""
+    try:
+        yield
+    except OSError as error:
+        kind = OutputError if error.errno in _FULL else InputError
+        raise kind(f"{target}: cannot be written: {_reason(error)}") from error
 
 
 @contextmanager

@@ -92,13 +92,14 @@ def write_npz(path: str | PathLike[str], data: Dataset) -> None:
         arrays["X"] = data.X
     if data.feature_names is not None:
         arrays["names"] = np.array(data.feature_names, np.str_)
-    arrays |= _label_arrays(targets) if data.labelled else {}
+    arrays |= label_arrays(targets) if data.labelled else {}
     arrays |= {key: array for key in ("weights", "groups", "offset") if (array := getattr(targets, key)) is not None}
     with whole_file(path) as file:
         write_arrays(file, arrays)
 
 
-def _label_arrays(targets: Targets) -> dict[str, NDArray[Any]]:
+def label_arrays(targets: Targets) -> dict[str, NDArray[Any]]:
+    """The labels of rows as arrays, by the names that they have in files."""
     y: Any = targets.y
     if not isinstance(y, LabelSets):
         return {"y": restored_rows(y, targets.dtype)}

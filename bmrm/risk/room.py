@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
-from contextlib import suppress
-from pathlib import Path
-
+from bmrm.data.memory import available_bytes
 from bmrm.problem import InputError
 
 VECTORS = 4
@@ -18,25 +15,6 @@ SPARSEST = 100
 """Ratio of features to entries above which the number of a feature is taken for a mistake."""
 SMALL = 1 << 20
 """Bytes up to which free memory is not checked: the check may take as long as a small fit."""
-_LIMITS = (
-    (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory.current")),
-    (Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"), Path("/sys/fs/cgroup/memory/memory.usage_in_bytes")),
-)
-
-
-def available_bytes() -> int | None:
-    """Memory that this process may still take, by Linux and its control groups; None where nothing says."""
-    free: list[int] = []
-    with suppress(OSError, ValueError):
-        lines = Path("/proc/meminfo").read_text().splitlines()
-        free += [1024 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable:")]
-    if not free:
-        with suppress(OSError, ValueError, AttributeError):
-            free.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
-    for limit, used in _LIMITS:
-        with suppress(OSError, ValueError):
-            free.append(int(limit.read_text()) - int(used.read_text()))
-    return min(free, default=None)
 
 
 def refuse_too_wide(features: int, scores: int, vectors: int = VECTORS, solver: str = "a solver") -> None:

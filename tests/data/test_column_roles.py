@@ -344,7 +344,7 @@ def test_ignored_columns_of_other_formats(tmp_path, monkeypatch):
     np.save("t.npy", np.c_[X, W])
     np.testing.assert_array_equal(read("t.npy", format={"name": "npy", "ignore": [1]}).X, X[:, :1])
     Path("t.svm").write_text("1 1:2\n")
-    with pytest.raises(InputError, match=r"t\.svm: data\.ignore is for arrow, csv, npy, npz, not for svmlight"):
+    with pytest.raises(InputError, match=r"t\.svm: data\.ignore is for arrow, csv, npy, npz, store, not for svmlight"):
         read("t.svm", format={"name": "auto", "ignore": ["a"]})
     sparse = bmrm.data.matrix.Csr.from_scipy(sp.csr_array(np.c_[X, W * (W > 1)]))
     write_npz("s.npz", replace(read("t.npz"), X=sparse))

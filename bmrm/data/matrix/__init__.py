@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from bmrm.data.matrix.csr import MOST_COLUMNS, Csr
 from bmrm.data.matrix.dense import Dense
 from bmrm.data.matrix.features import Entries, Features, pieces
+from bmrm.data.matrix.stored import Stored
 from bmrm.problem import Check, InputError, unchecked
 
 Matrix = Csr | NDArray[Any]
@@ -44,8 +45,8 @@ def rows_of(matrix: Matrix, rows: NDArray[np.integer[Any]], check: Check = unche
 
 def with_columns(matrix: Matrix, columns: int) -> Matrix:
     """The matrix padded with empty columns; fewer than it has is an InputError."""
-    if isinstance(matrix, Csr):
-        return matrix.with_columns(columns)
+    if isinstance(matrix, Csr | Stored):
+        return matrix.with_columns(columns)  # type: ignore[return-value]
     missing = columns - matrix.shape[1]
     if missing < 0:
         raise InputError(f"the data have {matrix.shape[1]} features, expected at most {columns}")
@@ -59,6 +60,7 @@ __all__ = [
     "Entries",
     "Features",
     "Matrix",
+    "Stored",
     "features_of",
     "nnz_of",
     "part_of",

@@ -69,7 +69,7 @@ def read_npz(path: str | Path) -> Dataset:
             raise InputError("neither X nor indptr is there")
         y: Any = arrays.get("y")
         if "labels" in arrays:
-            y = _label_sets(arrays)
+            y = label_sets(arrays)
         weights, groups, offset = (arrays.get(name) for name in ("weights", "groups", "offset"))
         data = Dataset.from_arrays(X, y, weights, groups, offset=offset)
         layout = Layout(formats.describe(Npz()), data.features, _names(arrays, data.features))
@@ -143,7 +143,8 @@ def _names(arrays: Mapping[str, NDArray[Any]], columns: int) -> tuple[str, ...] 
     return tuple(names.tolist())
 
 
-def _label_sets(arrays: Mapping[str, NDArray[Any]]) -> LabelSets:
+def label_sets(arrays: Mapping[str, NDArray[Any]]) -> LabelSets:
+    """The sets of `label_indptr` and `labels`; InputError where these are none."""
     if "label_indptr" not in arrays:
         raise InputError("labels is there, but label_indptr is missing")
     indptr, labels = _integers(arrays, "label_indptr"), arrays["labels"]

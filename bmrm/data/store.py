@@ -1,0 +1,322 @@
+"""A store: a folder of plain `.npy` arrays and `header.json`, mapped into memory where it is read.
+
+Arrays: those of an archive (`bmrm.data.readers.npz`), `X`, or `indptr`, `indices` and perhaps `values`; `y`, or
+`label_indptr` and `labels`; `weights`, `groups`, `offset`. NumPy alone reads them: `numpy.load(path, mmap_mode="r")`.
+The header has the version, the shape, the names of columns, and of each array its type, shape and checksum.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import mmap
+import os
+import secrets
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bmrm.data.archives import array_header
+from bmrm.data.dataset import Dataset
+from bmrm.data.files import about, checked_path, explained, failures_of, flush_folder
+from bmrm.data.joining import join_targets
+from bmrm.data.matrix import MOST_COLUMNS, Csr, Dense, features_of
+from bmrm.data.writers import label_arrays
+from bmrm.problem import InputError, Targets, Vector
+
+HEADER, NAME, VERSION = "header.json", "bmrm store", 1
+CHUNK = 1 << 24
+"""Bytes that are read at once for a checksum, and entries that are renumbered at once."""
+SPARSE = ("indptr", "indices", "values")
+BESIDE = ("y", "label_indptr", "labels", "weights", "groups", "offset")
+"""Arrays that are read whole."""
+
+
+class Mapped:
+    """An array of a store, as a view of the file's pages.
+
+    Attributes
+    ----------
+    array : read-only.
+    """
+
+    def __init__(self, path: Path) -> None:
+        with explained(path), about(path), open(path, "rb") as file:
+            shape, dtype, begin = array_header(file, os.fstat(file.fileno()).st_size)
+            count = int(np.prod(shape, dtype=np.int64))
+            self.map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        self.begin, self.row = begin, dtype.itemsize * int(np.prod(shape[1:], dtype=np.int64))
+        self.array: NDArray[Any] = np.frombuffer(self.map, dtype, count, begin).reshape(shape)
+
+    def ahead(self, start: int, stop: int) -> None:
+        """Have the system read these rows of the array."""
+        first = (self.begin + start * self.row) // mmap.PAGESIZE * mmap.PAGESIZE
+        last = self.begin + stop * self.row
+        if last > first and hasattr(mmap, "MADV_WILLNEED"):
+            self.map.madvise(mmap.MADV_WILLNEED, first, last - first)
+
+
+class Store:
+    """An open store.
+
+    Parameters
+    ----------
+    path : the folder.
+
+    Attributes
+    ----------
+    header : as it is written.
+    arrays : mapped, by name.
+
+    Raises
+    ------
+    InputError
+        For a folder that is no store, or is damaged, naming the file.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path, self.header = path, _header(path)
+        self.arrays = {name: Mapped(path / f"{name}.npy") for name in self.header["arrays"]}
+        for name, said in self.header["arrays"].items():
+            array = self.arrays[name].array
+            if list(array.shape) != said["shape"] or array.dtype.str != said["dtype"]:
+                raise InputError(
+                    f"{path / name}.npy: {array.dtype.str} of shape {array.shape}, {HEADER} says {said['dtype']} of"
+                    f" shape {said['shape']}"
+                )
+        rows, _ = self.header["shape"]
+        sparse = "indptr" in self.arrays
+        if not (sparse and "indices" in self.arrays) and "X" not in self.arrays:
+            raise InputError(f"{path}: neither X nor indptr and indices are there")
+        with about(path):
+            self.rows = self._sparse() if sparse else self._full()
+        if self.rows.shape[0] != rows:
+            raise InputError(f"{path}: {self.rows.shape[0]} rows, {HEADER} says {rows}")
+
+    @property
+    def bytes(self) -> int:
+        """Of the features."""
+        return sum(self.arrays[name].array.nbytes for name in ("X", *SPARSE) if name in self.arrays)
+
+    def verify(self) -> None:
+        """Read all; InputError where a file has not the bytes that were written."""
+        for name, said in self.header["arrays"].items():
+            if checksum(self.path / f"{name}.npy") != said["sha256"]:
+                raise InputError(f"{self.path / name}.npy: the checksum is another than that in {HEADER}: damaged")
+
+    def ahead(self, start: int, stop: int) -> None:
+        """Have the system read these rows."""
+        if "X" in self.arrays:
+            self.arrays["X"].ahead(start, stop)
+            return
+        indptr = self.arrays["indptr"].array
+        for name in SPARSE[1:]:
+            if name in self.arrays:
+                self.arrays[name].ahead(int(indptr[start]), int(indptr[stop]))
+
+    def beside(self) -> Mapping[str, NDArray[Any]]:
+        """Targets and the like, copied."""
+        return {name: np.array(self.arrays[name].array) for name in BESIDE if name in self.arrays}
+
+    def _sparse(self) -> Csr:
+        indptr, indices = (self.arrays[name].array for name in SPARSE[:2])
+        values = self.arrays["values"].array if "values" in self.arrays else None
+        columns = int(self.header["shape"][1])
+        found = Csr(indptr, indices, values, columns).checked()
+        if indptr[0] != 0 or indptr[-1] != indices.size:
+            raise InputError(f"indptr goes from {indptr[0]} to {indptr[-1]}, expected from 0 to {indices.size}")
+        return found
+
+    def _full(self) -> Dense:
+        X = self.arrays["X"].array
+        if X.ndim != 2 or X.dtype not in (np.float32, np.float64) or X.shape[1] != self.header["shape"][1]:
+            raise InputError(f"X is {X.dtype} of shape {X.shape}, expected numbers in {self.header['shape']}")
+        return Dense(X)
+
+
+def _header(path: Path) -> dict[str, Any]:
+    where = path / HEADER
+    if not where.is_file():
+        raise InputError(f"{path}: no {HEADER}, expected a store as `bmrm convert` writes it")
+    try:
+        header = json.loads(where.read_text(encoding="utf-8"))
+        arrays = header["arrays"]
+        plain = header["format"] == NAME and isinstance(header["version"], int)
+        shape = header["shape"]
+        plain = plain and len(shape) == 2 and all(isinstance(n, int) and n >= 0 for n in shape)
+        plain = plain and shape[1] <= MOST_COLUMNS and {*arrays} <= {"X", *SPARSE, *BESIDE}
+        plain = plain and all(
+            {*map(type, a["shape"])} <= {int} and isinstance(a["dtype"], str) for a in arrays.values()
+        )
+        names = header.get("names")
+        plain = plain and (names is None or (len(names) == shape[1] and {*map(type, names)} <= {str}))
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise InputError(f"{where}: not the header of a store ({type(error).__name__}: {error!s:.80})") from error
+    if not plain:
+        raise InputError(f"{where}: not the header of a store")
+    if header["version"] > VERSION:
+        raise InputError(f"{where}: version {header['version']}, this program reads up to {VERSION}; update it")
+    return dict(header)
+
+
+def checksum(path: Path) -> str:
+    """SHA-256 of a file."""
+    found = hashlib.sha256()
+    with open(path, "rb") as file:
+        while chunk := file.read(CHUNK):
+            found.update(chunk)
+    return found.hexdigest()
+
+
+class _Growing:
+    """A `.npy` file whose number of rows is known at its end: NumPy's headers leave room for it."""
+
+    def __init__(self, path: Path, dtype: np.dtype[Any], width: tuple[int, ...] = ()) -> None:
+        self.path, self.dtype, self.width, self.count = path, dtype, width, 0
+        self.file: IO[bytes] = open(path, "xb")  # noqa: SIM115
+        self._head()
+
+    def _head(self) -> None:
+        self.file.seek(0)
+        said = {"descr": self.dtype.str, "fortran_order": False, "shape": (self.count, *self.width)}
+        np.lib.format.write_array_header_1_0(self.file, said)  # type: ignore[no-untyped-call]
+
+    def append(self, array: NDArray[Any]) -> None:
+        """Add rows."""
+        self.file.write(np.ascontiguousarray(array, self.dtype).reshape(-1).view(np.uint8).data)
+        self.count += len(array)
+
+    def close(self) -> None:
+        """Complete the file."""
+        at = self.file.tell()
+        self._head()
+        assert self.file.tell() <= at
+        self.file.flush()
+        os.fsync(self.file.fileno())
+        self.file.close()
+
+
+class StoreWriter:
+    """Rows that are added part by part; see `new_store`."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.targets, self.rows, self.labelled = folder, [], 0, True  # type: ignore[var-annotated]
+        self.files: dict[str, _Growing] = {}
+        self.entries, self.extent, self.numbered = 0, np.array([-np.inf, 0.0]), False
+        self.names: tuple[str, ...] | None = None
+
+    targets: list[Targets]
+
+    def add(self, data: Dataset, extent: Vector, first: int | None) -> None:
+        """Rows as a reader returns them, before the parts have agreed on numbers of columns.
+
+        Parameters
+        ----------
+        data, extent, first : as of `bmrm.data.readers._core.raw.Raw`.
+        """
+        if self.targets and (data.labelled, data.feature_names) != (self.labelled, self.names):
+            raise InputError("labels or names of columns differ from those of the rows before")
+        self.labelled, self.names = data.labelled, data.feature_names
+        self.targets.append(data.targets)
+        self.rows += data.rows
+        self.extent = np.maximum(self.extent, extent)
+        self.numbered = self.numbered or first is not None
+        rows = features_of(data.X)
+        if isinstance(rows, Csr):
+            self._add_sparse(rows.own, first or 0)
+        else:
+            for _, _, part in rows.parts():
+                assert isinstance(part, Dense)
+                self._file("X", part.dtype, (part.shape[1],)).append(part.array)
+
+    def _add_sparse(self, rows: Csr, first: int) -> None:
+        begun = "indptr" in self.files
+        indptr = self._file("indptr", np.dtype(np.int64))
+        if not begun:
+            indptr.append(np.zeros(1, np.int64))
+        indptr.append(rows.indptr[1:] + self.entries)
+        self._file("indices", np.dtype(np.int32)).append(rows.indices + np.int32(first))
+        if rows.values is not None or "values" in self.files:
+            dtype = np.dtype(np.float64) if rows.values is None else rows.values.dtype
+            file = self._file("values", self.files["values"].dtype if "values" in self.files else dtype)
+            while file.count < self.entries:  # those before were all 1
+                file.append(np.ones(min(CHUNK, self.entries - file.count)))
+            file.append(np.ones(rows.nnz) if rows.values is None else rows.values)
+        self.entries += rows.nnz
+
+    def _file(self, name: str, dtype: np.dtype[Any], width: tuple[int, ...] = ()) -> _Growing:
+        if name not in self.files:
+            self.files[name] = _Growing(self.folder / f"{name}.npy", dtype, width)
+        found = self.files[name]
+        if (found.width, found.dtype) != (width, dtype) and not (name == "values" and dtype.kind == "f"):
+            raise InputError(f"{name}: rows of {width or 'one'} {dtype}, those before had {found.width} {found.dtype}")
+        return found
+
+    def finish(self, source: str) -> dict[str, Any]:
+        """Write what is left, and the header, which is returned."""
+        if not self.rows:
+            raise InputError(f"{source}: no rows")
+        targets = join_targets(self.targets, source)
+        more = label_arrays(targets) if self.labelled else {}
+        more |= {name: array for name in BESIDE[3:] if (array := getattr(targets, name)) is not None}
+        for name, array in more.items():
+            file = _Growing(self.folder / f"{name}.npy", array.dtype, array.shape[1:])
+            file.append(array)
+            self.files[name] = file
+        for file in self.files.values():
+            file.close()
+        first = int(self.numbered and -np.inf < self.extent[0] < 0.0)  # columns count from 1: there are some, none is 0
+        if first:
+            self._renumber()
+        columns = max(1, int(self.extent[1]) - first)
+        arrays = {
+            name: {"dtype": file.dtype.str, "shape": [file.count, *file.width], "sha256": checksum(file.path)}
+            for name, file in self.files.items()
+        }
+        header = {"format": NAME, "version": VERSION, "shape": [self.rows, columns], "source": source, "arrays": arrays}
+        header |= {} if self.names is None else {"names": list(self.names)}
+        with open(self.folder / HEADER, "w", encoding="utf-8") as file_of_header:
+            json.dump(header, file_of_header, indent=1, ensure_ascii=False)
+            file_of_header.flush()
+            os.fsync(file_of_header.fileno())
+        return header
+
+    def _renumber(self) -> None:
+        """Columns that count from 1, from 0."""
+        indices = np.load(self.folder / "indices.npy", mmap_mode="r+")
+        for start in range(0, len(indices), CHUNK):
+            indices[start : start + CHUNK] -= 1
+        indices.flush()
+
+
+@contextmanager
+def new_store(path: str | os.PathLike[str]) -> Iterator[StoreWriter]:
+    """A store that appears complete, under its name, when the block has called `finish`, or not at all.
+
+    Raises
+    ------
+    InputError
+        Where something of that name is there, or the folder cannot be written.
+    OutputError
+        Where the disk is full.
+    """
+    target = checked_path(path)
+    if target.exists():
+        raise InputError(f"{target}: is there already, expected a new name")
+    temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
+    try:
+        with failures_of(target):
+            temporary.mkdir()
+            writer = StoreWriter(temporary)
+            yield writer
+            flush_folder(temporary)
+            os.replace(temporary, target)
+            flush_folder(target.parent)
+    finally:
+        with suppress(OSError):
+            shutil.rmtree(temporary)
