@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from bmrm.app.model import Model
     from bmrm.app.path import Path
 
+TINY = float(np.finfo(np.float64).tiny)
 FEW = 20
 """Most different fractions that always count as grades; of more each must occur twice on average."""
 
@@ -221,9 +222,12 @@ class Classifier(ClassifierMixin, RowEstimator):
 class MultilabelClassifier(ClassifierMixin, RowEstimator):
     """Linear multi-label classification: a row's labels are to outscore the others; a threshold says how many it has.
 
+    With a loss of two classes each label is a problem of its own, as `OneVsRestClassifier` of scikit-learn has them.
+
     Parameters
     ----------
-    loss : name, `{"name": ..., option: value}` or instance, for sets of labels. Default `multilabel_hinge`.
+    loss : name, `{"name": ..., option: value}` or instance, for sets of labels, or for two classes: whether a row has a
+        label. Default `multilabel_hinge`.
 
     Attributes
     ----------
@@ -232,7 +236,7 @@ class MultilabelClassifier(ClassifierMixin, RowEstimator):
     classes_ : (labels,) the columns of `y`, or the labels where it has one a row.
     """
 
-    tasks: ClassVar[tuple[str, ...]] = ("multilabel",)
+    tasks: ClassVar[tuple[str, ...]] = ("multilabel", "binary")
 
     loss: str | Mapping[str, Any] | Loss = field(default="multilabel_hinge", kw_only=False)
     fit_intercept: bool = True
@@ -266,7 +270,9 @@ class MultilabelClassifier(ClassifierMixin, RowEstimator):
             if len(known) < 2:
                 raise InputError(f"{self._title}: y has one class, expected two labels or more")
             y = replace(LabelSets.from_ends(np.arange(len(y) + 1), labels, dtype), known=known)
-        model = self._train(self._dataset(X, y, sample_weight), self._prepared_loss(), self.fit_intercept)
+        loss = self._prepared_loss()
+        each = {"labels": "each"} if facts_of(loss).task == "binary" else {}
+        model = self._train(self._dataset(X, y, sample_weight), loss, self.fit_intercept, **each)
         self.classes_ = model.labels
         self.coef_ = np.atleast_2d(self._against_threshold(model.weights).T)
         self.intercept_ = self._against_threshold(model.intercept[None]).reshape(-1) - self._constant
@@ -288,16 +294,28 @@ class MultilabelClassifier(ClassifierMixin, RowEstimator):
             return self.classes_[best.astype(np.intp)]
         return in_form(decision > 0.0, self.classes_, **self.model_.header["sets"])
 
+    @available_if(has_probabilities)
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Probabilities that a row has each label, (rows, labels), where the loss gives them.
+
+        Where `y` had one label a row, they are divided by their sum.
+        """
+        found = self.model_.probabilities_of_scores(self._scores(X))
+        total = found.sum(axis=1, keepdims=True) if self._one_each else 1.0
+        likely: NDArray[np.float64] = np.where(total == 0.0, 1.0 / found.shape[1], found / np.maximum(total, TINY))
+        return likely
+
     @property
     def _constant(self) -> float:
         """Of the threshold."""
-        return 0.0 if self._one_each else float(self.model_.arrays["threshold"][-1])
+        threshold = self.model_.arrays.get("threshold")
+        return 0.0 if self._one_each or threshold is None else float(threshold[-1])
 
     def _against_threshold(self, f: NDArray[np.float64]) -> NDArray[np.float64]:
         """(rows, labels) minus what of the threshold is linear in them; (rows,) for one of two labels a row."""
         if self._one_each:
             return f[:, 1] - f[:, 0] if f.shape[1] == 2 else f
-        slope = self.model_.arrays["threshold"][:-1]
+        slope = self.model_.arrays.get("threshold", np.zeros(1))[:-1]
         return f - (f @ slope)[:, None] if slope.size else f
 
     def __sklearn_tags__(self) -> Tags:

@@ -16,8 +16,10 @@ from scipy.sparse import csc_matrix, csr_array
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_iris, make_multilabel_classification
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score, ndcg_score, roc_auc_score
 from sklearn.model_selection import GridSearchCV, GroupKFold, cross_val_score
+from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -342,6 +344,30 @@ def test_several_labels_a_row():
     assert (model.predict(X) == Y).mean() > 0.7
     sparse = MultilabelClassifier(alpha=1e-3).fit(X, csr_array(Y)).predict(X)
     np.testing.assert_array_equal(sparse.toarray(), model.predict(X))
+
+
+@pytest.mark.parametrize(("loss", "C"), [("logistic", 1.0), ("squared_hinge", 0.5)])
+def test_a_problem_for_each_label_as_one_vs_rest_of_scikit_learn(loss, C):
+    X, Y = make_multilabel_classification(200, 8, n_classes=4, random_state=1)
+    own = MultilabelClassifier(loss, alpha=C / (10.0 * len(X)), tol=1e-10).fit(X, Y)
+    one = LogisticRegression(C=10.0, tol=1e-10, max_iter=10_000) if loss == "logistic" else None
+    if one is not None:
+        peer = OneVsRestClassifier(one).fit(X, Y)
+        np.testing.assert_allclose(own.predict_proba(X), peer.predict_proba(X), atol=1e-3)
+        np.testing.assert_array_equal(own.predict(X), peer.predict(X))
+    else:
+        assert not hasattr(own, "predict_proba")
+    for k in range(4):
+        single = Classifier(loss, alpha=C / (10.0 * len(X)), tol=1e-10).fit(X, Y[:, k])
+        np.testing.assert_allclose(own.decision_function(X)[:, k], single.decision_function(X), atol=1e-3)
+    np.testing.assert_allclose(own.decision_function(X), X @ own.coef_.T + own.intercept_, atol=1e-9)
+    sparse = MultilabelClassifier(loss, alpha=C / (10.0 * len(X)), tol=1e-10).fit(X, csr_array(Y)).predict(X)
+    np.testing.assert_array_equal(sparse.toarray(), own.predict(X))
+    names = np.array(["a", "b", "c"])[Y[:, 0] + Y[:, 1]]
+    several = MultilabelClassifier(loss, alpha=1e-3).fit(X, names)
+    np.testing.assert_array_equal(several.predict(X), several.classes_[several.decision_function(X).argmax(axis=1)])
+    if loss == "logistic":
+        np.testing.assert_allclose(several.predict_proba(X).sum(axis=1), 1.0)
 
 
 def test_several_labels_a_row_of_which_each_has_one_are_classes():

@@ -151,7 +151,7 @@ class LikelyOneVsRest(OneVsRest):
         ----------
         f : (rows, labels).
         """
-        each = np.stack([self.loss.probabilities(np.ascontiguousarray(column))[:, 1] for column in f.T], axis=1)
+        each = _second(self.loss, f)
         total = each.sum(axis=1, keepdims=True)
         return np.where(total > 0.0, each / np.where(total > 0.0, total, 1.0), 1.0 / each.shape[1])
 
@@ -201,6 +201,24 @@ class EachLabel(PerColumn):
         return self._each(f).astype(np.bool_)
 
 
+class LikelyEachLabel(EachLabel):
+    """`EachLabel` of a loss with probabilities."""
+
+    def probabilities(self, f: Array) -> Array:
+        """That each row has each label, (rows, labels).
+
+        Parameters
+        ----------
+        f : (rows, labels).
+        """
+        return _second(self.loss, f)
+
+
+def _second(loss: Any, f: Array) -> Array:
+    """The probability of the second label by each column of scores, (rows, columns)."""
+    return np.stack([loss.probabilities(np.ascontiguousarray(column))[:, 1] for column in f.T], axis=1)
+
+
 class EachOutput(PerColumn):
     """Several numbers a row: a regression for each."""
 
@@ -241,6 +259,8 @@ class EachOutput(PerColumn):
 
 KINDS: Mapping[str, type[PerColumn]] = {cls.kind: cls for cls in (OneVsRest, EachLabel, EachOutput)}
 """By their names in model files."""
+LIKELY: Mapping[str, type[PerColumn]] = {cls.kind: cls for cls in (LikelyOneVsRest, LikelyEachLabel)}
+"""Likewise, where the loss has probabilities."""
 
 
 def per_column(kind: str, loss: Any) -> PerColumn:
@@ -256,6 +276,5 @@ def per_column(kind: str, loss: Any) -> PerColumn:
     InputError
         For a loss of another task.
     """
-    if kind == OneVsRest.kind and provides(loss, HasProbabilities):
-        return LikelyOneVsRest(loss)
-    return KINDS[kind](loss)
+    likely = LIKELY if provides(loss, HasProbabilities) else {}
+    return likely.get(kind, KINDS[kind])(loss)
