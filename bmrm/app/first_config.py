@@ -15,12 +15,12 @@ import yaml
 from bmrm.app.config.config import run_name
 from bmrm.app.config.marks import yaml_value
 from bmrm.app.defaults import default_bias
-from bmrm.app.profile import Profile, profile_of
+from bmrm.app.profile import Profile, look, profile_of
 from bmrm.data.dataset import Dataset
 from bmrm.data.files import open_bytes
 from bmrm.data.matrix import features_of
 from bmrm.data.readers.conll import Conll
-from bmrm.data.reading import format_for, parted, scan
+from bmrm.data.reading import format_for, parted
 from bmrm.losses import LOSSES
 from bmrm.problem import facts_of
 
@@ -79,25 +79,27 @@ def kind_of(profile: Profile, text: bool) -> str:
     return "multiclass" if profile.kind == "labels" else "regression"
 
 
-def first_config(source: str, format: Any = "auto") -> str:
+def first_config(source: str, format: Any = "auto", columns: Mapping[str, Any] | None = None) -> str:
     """The text of a config that trains on a source.
 
     Parameters
     ----------
     source : as of `data.train`: one file, glob, `sklearn:NAME` or `synthetic:NAME`.
     format : as of `data.format`.
+    columns : fields of the section `data` about columns that are given, see `bmrm.app.profile.look`.
 
     Raises
     ------
     InputError
-        The source cannot be read.
+        The source cannot be read, or has no such columns.
     """
-    format = _suited(source, format)
-    raw = scan(source, format=format)
-    text, data = raw.names is not None, raw.dataset()
+    format, columns = _suited(source, format), {} if columns is None else columns
+    data, text = look(source, format, columns)
     profile = profile_of(data, source)
-    notes = () if raw.layout is None else raw.layout.notes
-    return _text(source, format, profile, CHOICES[kind_of(profile, text)], scaling(data), test_of(source), notes)
+    notes = () if data.layout is None else data.layout.notes
+    offset_in_file = "offset" in columns and (data.layout is None or data.layout.offset is None)
+    test = None if offset_in_file else test_of(source)  # of its rows no offset is known
+    return _text(source, format, profile, CHOICES[kind_of(profile, text)], scaling(data), test, notes, columns)
 
 
 def _suited(source: str, format: Any) -> Any:
@@ -140,8 +142,10 @@ def _text(
     scale: tuple[str, str],
     test: str | None,
     notes: Sequence[str],
+    given: Mapping[str, Any],
 ) -> str:
     format, columns = parted(format)
+    columns = {**columns, **given}
     groups = "" if profile.groups is None else f", {profile.groups} groups"
     named = "auto" if format == "auto" else _section(format)
     found = f"{profile.format}: " if profile.format else ""

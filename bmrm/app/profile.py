@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,7 +14,10 @@ from bmrm.data.dataset import Dataset
 from bmrm.data.label_types import restored_rows
 from bmrm.data.labels import LabelSets
 from bmrm.data.matrix import features_of
-from bmrm.problem import InputError
+from bmrm.data.raw_columns import Coding
+from bmrm.data.reading import read_offset, scan
+from bmrm.problem import InputError, shown
+from bmrm.registry import nearest
 
 MOST_LISTED = 20
 """Most labels that are listed with their counts; of more a summary is given."""
@@ -34,6 +39,7 @@ class Profile:
     whole : whether the targets are text or whole numbers.
     groups : how many; None without.
     weights : the least, the largest and the sum; None without.
+    offset : the least and the largest; None without.
     """
 
     format: str | None
@@ -48,6 +54,7 @@ class Profile:
     whole: bool
     groups: int | None
     weights: tuple[float, float, float] | None
+    offset: tuple[float, float] | None = None
 
     @property
     def density(self) -> float:
@@ -72,12 +79,44 @@ class Profile:
         return f"{self.distinct} different values from {least} to {largest}"
 
 
+def look(source: str, format: Any, columns: Mapping[str, Any]) -> tuple[Dataset, bool]:
+    """The rows of a source, and whether their features are made of text by templates.
+
+    Parameters
+    ----------
+    source : one file, glob, `sklearn:NAME` or `synthetic:NAME`.
+    format : as of `data.format`.
+    columns : those of the fields `categorical`, `text`, `missing`, `drop_first`, `rare`, `offset` of the section `data`
+        that are given.
+
+    Raises
+    ------
+    InputError
+        The source cannot be read, or has no such columns; an offset that is neither a column nor a file.
+    """
+    offset = columns.get("offset")
+    coding = Coding.checked(**{name: value for name, value in columns.items() if name != "offset"})
+    raw = scan(source, format=format, coding=coding)
+    data = raw.dataset()
+    if offset is None:
+        return data, raw.names is not None
+    names = data.feature_names or ()
+    if offset in names or not Path(offset).is_file():
+        if offset not in names:
+            raise InputError(f"{source}: no column {shown(offset)}{nearest(offset, names)}, and no file, for an offset")
+        return data.with_offset(offset), raw.names is not None
+    numbers = read_offset(offset)
+    if len(numbers) != data.rows:
+        raise InputError(f"{offset}: the offset of {len(numbers)} rows, {source} has {data.rows} rows")
+    return data.with_offset(numbers), raw.names is not None
+
+
 def profile_of(data: Dataset, origin: str) -> Profile:
     """The profile of a data set; InputError, which names the origin, where it has no rows."""
     if data.rows == 0:
         raise InputError(f"{origin}: no rows")
     described = None if data.layout is None else data.layout.format
-    groups, weights = data.targets.groups, data.targets.weights
+    groups, weights, offset = data.targets.groups, data.targets.weights, data.targets.offset
     with np.errstate(over="ignore"):
         span = None if weights is None else (float(weights.min()), float(weights.max()), float(weights.sum()))
     return Profile(
@@ -89,6 +128,7 @@ def profile_of(data: Dataset, origin: str) -> Profile:
         *_targets(data),
         None if groups is None else len(np.unique(groups)),
         span,
+        None if offset is None else (float(offset.min()), float(offset.max())),
     )
 
 

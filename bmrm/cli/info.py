@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from bmrm.app.tables import print_json, print_pairs
-from bmrm.cli._core.arguments import add_data, format_of, say_notes
+from bmrm.cli._core.arguments import add_columns, add_data, columns_of, format_of, say_notes
 from bmrm.cli._core.parser import Namespace, Parser
 from bmrm.problem import InputError
 
@@ -13,6 +13,7 @@ EXAMPLES = """
 bmrm info                                              # what is installed: for bug reports
 bmrm info a9a.svm
 bmrm info rows.csv --format '{name: csv, label: 0}' --json
+bmrm info rows.csv --missing indicator --categorical zip
 """
 
 
@@ -20,6 +21,7 @@ def add_arguments(parser: Parser) -> None:
     """The data."""
     parser.examples(EXAMPLES)
     add_data(parser, "; none: what is installed here", needed=False)
+    add_columns(parser)
     parser.add_argument("--json", action="store_true", help="the same as JSON, for programs")
 
 
@@ -27,10 +29,9 @@ def run(parsed: Namespace) -> int:
     """Print it."""
     if parsed.data is None:
         return _installation(parsed)
-    from bmrm.app.profile import profile_of
-    from bmrm.data.reading import read
+    from bmrm.app.profile import look, profile_of
 
-    data = read(parsed.data, format=format_of(parsed))
+    data, _ = look(parsed.data, format_of(parsed), columns_of(parsed))
     profile = profile_of(data, parsed.data)
     say_notes(() if data.layout is None else data.layout.notes, parsed.data)
     print_json(profile.plain()) if parsed.json else print_pairs(parsed.data, _words(profile))
@@ -41,8 +42,9 @@ def _installation(parsed: Namespace) -> int:
     for option, value, default in (("format", parsed.format, "auto"), ("data.header", parsed.data_header, None)):
         if value != default:
             raise InputError(f"--{option} is of a data file, expected DATA, too")
-    if parsed.ignore is not None:
-        raise InputError("--ignore is of a data file, expected DATA, too")
+    of_columns = ["ignore"] if parsed.ignore is not None else [*columns_of(parsed)]
+    if of_columns:
+        raise InputError(f"--{of_columns[0].replace('_', '-')} is of a data file, expected DATA, too")
     from bmrm.app.installation import in_words, installation
 
     facts = installation()
@@ -61,6 +63,8 @@ def _words(profile: Any) -> dict[str, str]:
     }
     if profile.groups is not None:
         pairs["groups"] = f"{profile.groups}"
+    if profile.offset is not None:
+        pairs["offset"] = f"from {profile.offset[0]:g} to {profile.offset[1]:g}"
     if profile.weights is not None:
         low, high, total = profile.weights
         pairs["weights"] = f"from {low:g} to {high:g}, sum {total:g}"

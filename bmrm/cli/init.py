@@ -5,13 +5,14 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from bmrm.cli._core.arguments import add_data, format_of
+from bmrm.cli._core.arguments import add_columns, add_data, columns_of, format_of
 from bmrm.cli._core.parser import Namespace, Parser
 from bmrm.problem import InputError
 
 EXAMPLES = """
 bmrm init a9a.svm                        # writes a9a.yaml
 bmrm init houses.csv --format '{name: csv, label: price}' --out houses.yaml
+bmrm init policies.csv --missing indicator --offset log_exposure
 bmrm init sklearn:digits --out -
 """
 
@@ -20,6 +21,7 @@ def add_arguments(parser: Parser) -> None:
     """The data, and where the config goes."""
     parser.examples(EXAMPLES)
     add_data(parser)
+    add_columns(parser)
     parser.add_argument(
         "--out", metavar="FILE", help="the config; - for standard output; default: the name of the data and .yaml"
     )
@@ -36,7 +38,7 @@ def run(parsed: Namespace) -> int:
     path = Path(f"{run_name(parsed.data)}.yaml" if parsed.out is None else parsed.out)
     if parsed.out != "-" and path.exists() and not parsed.overwrite:
         raise InputError(f"{path}: it is there already; --overwrite replaces it, --out names another")
-    text = first_config(parsed.data, format_of(parsed))
+    text = first_config(parsed.data, format_of(parsed), columns_of(parsed))
     if parsed.out == "-":
         sys.stdout.write(text)
         return 0

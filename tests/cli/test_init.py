@@ -62,6 +62,35 @@ def test_options_of_the_format_and_test_rows_beside(folder, capsys):
     assert written["data"]["format"]["label"] == "y"
 
 
+def test_what_columns_are_is_written(folder, capsys):
+    lines = [f"{k % 7},{'' if k % 5 == 0 else k % 3 + 0.5},{k % 3},{0.1 * (k % 4)!r},{k % 2}" for k in range(40)]
+    Path("rows.csv").write_text("age,size,zone,log_exposure,claims\n" + "\n".join(lines) + "\n")
+    words = ("--format", "{name: csv, label: claims}", "--missing", "indicator", "--categorical", "zone")
+    words = (*words, "--rare", "3", "--drop-first", "--offset", "log_exposure")
+    assert main(["init", "rows.csv", *words]) == 0
+    found = load_settings("rows.yaml").plain()["data"]
+    assert (found["missing"], found["categorical"], found["offset"]) == ("indicator", ["zone"], "log_exposure")
+    assert (found["rare"], found["drop_first"]) == (3, True)
+    assert "5 features" in Path("rows.yaml").read_text()  # age, size, size (missing), two of three zones
+    assert main(["train", "rows.yaml", "--quiet"]) == 0
+    capsys.readouterr()
+    assert main(["info", "rows.csv", *words, "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["features"], told["offset"]) == (5, [0.0, pytest.approx(0.3)])
+    Path("rows.yaml").unlink()
+    Path("offset.txt").write_text("0.5\n" * 40)
+    for command in ("init", "info"):
+        assert main([command, "rows.csv", "--format", "{name: csv, label: claims}"]) == 2
+        assert "rows.csv" in capsys.readouterr().err
+        assert main([command, "rows.csv", *words[:-1], "log_exposur"]) == 2
+        said = capsys.readouterr().err
+        assert "no column 'log_exposur' (did you mean 'log_exposure'?), and no file, for an offset" in said
+    assert main(["init", "rows.csv", *words[:-1], "offset.txt", "--out", "b.yaml", "--quiet"]) == 0
+    assert main(["train", "b.yaml", "--quiet", "--output", "b"]) == 0
+    assert main(["info", "--missing", "mean"]) == 2
+    assert capsys.readouterr().err == "bmrm: --missing is of a data file, expected DATA, too\n"
+
+
 def test_an_older_config_stays(folder, capsys):
     Path("two.svm").write_text(FILES["two.svm"][0])
     Path("two.yaml").write_text("mine\n")

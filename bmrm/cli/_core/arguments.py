@@ -109,6 +109,46 @@ def add_data(parser: Parser, more: str = "", needed: bool = True) -> None:
     )
 
 
+def add_columns(parser: Parser) -> None:
+    """What columns of the data are, as in the section `data` of a config."""
+    parser.add_argument(
+        "--categorical",
+        action="append",
+        metavar="COLUMN",
+        help="a column of numbers that are categories all the same, by name or number from 0; may be repeated",
+    )
+    parser.add_argument(
+        "--text", metavar="COLUMNS", help="columns whose words are features, {column: hashed} or {column: counted}"
+    )
+    parser.add_argument(
+        "--missing",
+        choices=("refuse", "mean", "indicator", "zero"),
+        default="refuse",
+        help="what stands in place of a missing number (default %(default)s)",
+    )
+    parser.add_argument("--drop-first", action="store_true", help="the first level of each category has no feature")
+    parser.add_argument("--rare", type=count(1), metavar="ROWS", help="levels with fewer rows are one")
+    parser.add_argument(
+        "--offset", metavar="NAME", help="the column with the offset of each row, or a file with one per row"
+    )
+
+
+def columns_of(parsed: argparse.Namespace) -> dict[str, Any]:
+    """What was given of these, by the fields of the section `data`."""
+    from bmrm.app.config.marks import yaml_value
+    from bmrm.app.config.options import columns
+
+    found = {
+        "categorical": None if parsed.categorical is None else columns(parsed.categorical, "--categorical"),
+        "text": None if parsed.text is None else yaml_value(parsed.text, "--text"),
+        "missing": None if parsed.missing == "refuse" else parsed.missing,
+        "drop_first": parsed.drop_first or None,
+        "rare": parsed.rare,
+        "offset": parsed.offset,
+    }
+    return {name: value for name, value in found.items() if value is not None}
+
+
 def add_offset(parser: Parser) -> None:
     """What the scores of the rows have beside the weights."""
     parser.add_argument(
