@@ -49,6 +49,11 @@ def kind_of(name: str) -> Literal["loss", "regularizer"]:
     """What a name is the name of; InputError where it is neither."""
     if ":" in name:
         cls = LOSSES.get(name).cls
+        if next(lacking(cls, ("minimize",)), None) is None:
+            raise InputError(
+                f"{name} is a solver, expected a loss or a regularizer; what a solver returns is checked in each run "
+                "of bmrm.fit and bmrm.minimize"
+            )
         return "regularizer" if [*lacking(cls, ("prepare", "subgradient"))] == ["prepare"] else "loss"
     known = {entry.name for entry in LOSSES.all()}
     if name in known:

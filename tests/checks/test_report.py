@@ -119,3 +119,9 @@ def test_long_arrays_are_shown_short():
     assert shown(np.arange(3.0)) == "(0, 1, 2)"
     assert shown(np.ones(100)) == "(1, 1, 1, 1, 1, 1, ...) of 100 entries, norm 10"
     assert shown(np.array([1.5])) == "1.5"
+
+
+def test_a_solver_is_told_that_it_has_no_laws(capsys):
+    assert main(["check", "bmrm.solvers.lbfgs:LBFGS"]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("bmrm: bmrm.solvers.lbfgs:LBFGS is a solver, expected a loss or a regularizer; ")
