@@ -79,6 +79,7 @@ SETTINGS = (
     Setting("start", "warm_start", "start"),
     Setting("validation", "", "data.validation"),
     Setting("follow", "", "output.follow"),
+    Setting("stop", "", "solver.stop"),
 )
 KEPT_APART = frozenset({"warm_start"})
 """Names that are not synonyms: `warm_start` is true or false, `start` a model."""

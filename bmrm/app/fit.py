@@ -24,6 +24,7 @@ from bmrm.app.pipeline.follow import Follow
 from bmrm.app.pipeline.several import CLASSES, LABELS, TOGETHER, loss_of_columns, solve_any
 from bmrm.app.pipeline.solve import Problem, solved
 from bmrm.app.shares import are_shares, rows_of_labels
+from bmrm.app.stopping import checked as stopping_of
 from bmrm.checks import sample
 from bmrm.data.class_weights import checked, pairs_of
 from bmrm.data.dataset import Dataset
@@ -90,6 +91,7 @@ def fit(
     validation: Any = None,
     follow: Sequence[str] = (),
     follow_every: int = 10,
+    stop: Mapping[str, Any] | None = None,
     calibrate: str | Mapping[str, Any] | None = None,
     features: str | Mapping[str, Any] | Features | Transformer | None = None,
 ) -> Model:
@@ -149,7 +151,9 @@ def fit(
     follow : measures of them that are taken while the solver runs, such as `["map"]`; see `bmrm measures`. The solution
         has them as `details["validation"]`: arrays by name, nan where a measure is not defined, and `iteration`.
     follow_every : iterations between two measurements, of the best point so far or, with `probe` and `pegasos`, of w_t;
-        the last line is the result.
+        the last line is the result of the solver.
+    stop : `{"measure": "map", "patience": 5}`: the solver ends after so many such measurements without a better one of
+        the validation rows, and the model of the best is kept, with its own objective; None: it ends by its gap.
     calibrate : "sigmoid" or "isotonic": probabilities (`predict_proba`) of any loss of classes, by a curve from scores
         to shares of true labels. It is fitted to the validation rows, without them to rows left out in turn, in 5 folds
         or as many as `{"method": ..., "folds": ...}` says: so many more trainings, with the same limits each. Labels
@@ -191,7 +195,7 @@ def fit(
         positive_label=positive_label,
         class_weight=checked(class_weight),
         threads=threads,
-        follow=_follow(validation, follow, follow_every),
+        follow=_follow(validation, follow, follow_every, stop),
     )
     if not plain.labelled and facts_of(problem.loss).needs_targets:
         raise InputError(f"y is None, expected {name_of_targets(problem.loss)} for each row of X")
@@ -245,15 +249,17 @@ class _Choice:
         return cls(loss, REGULARIZERS.instance(regularizer, {} if lam is None else {word: lam}), words)
 
 
-def _follow(validation: Any, metrics: Sequence[str], every: int) -> Follow | None:
+def _follow(validation: Any, metrics: Sequence[str], every: int, stop: Any) -> Follow | None:
     """What is followed; InputError where it is not clear."""
     if isinstance(metrics, str) or not isinstance(metrics, Sequence):
         raise InputError(f"follow is {shown(metrics)}, expected a list of names of measures")
-    if not metrics:
+    stopping = stopping_of(stop)
+    if not metrics and stopping is None:
         return None
     if validation is None:
-        raise InputError("follow measures validation rows, expected validation=(X, y)")
-    return Follow(tuple(metrics), checked_value("follow_every", every, (int,), Range(least=1)))
+        name = "follow" if metrics else "stop"
+        raise InputError(f"{name} measures validation rows, expected validation=(X, y)")
+    return Follow.of(metrics, checked_value("follow_every", every, (int,), Range(least=1)), stopping)
 
 
 def _facts(problem: Problem, data: Dataset, features: Mapping[str, Any] | None) -> fingerprint.Facts:

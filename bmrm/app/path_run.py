@@ -16,6 +16,7 @@ from bmrm.app.model_file import package_version
 from bmrm.app.path import Asked, Path, measured, of_raw_rows, solve_path
 from bmrm.app.path_charts import of_path, picture
 from bmrm.app.pipeline.features import Featured
+from bmrm.app.pipeline.follow import refuse_stop
 from bmrm.app.pipeline.load import load
 from bmrm.app.pipeline.run_folder import open_folder, write_file
 from bmrm.app.pipeline.several import loss_of_columns
@@ -69,6 +70,7 @@ def path_of(
     settings, notes = with_loss(settings, loaded.train, group)
     with together(group):
         problem = problem_of(settings, leads=group.rank == 0)
+        refuse_stop(problem.follow, "a path")
     for note in (*loaded.notes, *notes) if group.rank == 0 and not quiet else ():
         print(f"bmrm: {note}", file=sys.stderr)
     data = settings["data"]

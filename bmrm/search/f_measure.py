@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from bmrm.app.defaults import default_bias
 from bmrm.app.measure import prepared_targets, scores_of
 from bmrm.app.model import Model
+from bmrm.app.pipeline.follow import refuse_stop
 from bmrm.app.pipeline.solve import Problem, Watch, solve, unwatched
 from bmrm.data.dataset import Dataset
 from bmrm.losses.cost_sensitive_hinge import CostSensitiveHinge
@@ -87,6 +88,7 @@ class FMeasure:
         if not isinstance(problem.loss, (Hinge, CostSensitiveHinge)):
             name = facts_of(problem.loss).title
             raise InputError(f"search: f_measure trains cost_sensitive_hinge, not {name}; leave loss out")
+        refuse_stop(problem.follow, "a search")
         run = _Run(self, parts, problem, group, watch)
         return run.on_validation() if "validation" in parts else run.on_folds()
 

@@ -136,3 +136,56 @@ def test_a_wrong_config_is_status_2(job, capsys, change, words):
     assert main(["config.yaml", "--quiet", "--set", change]) == 2
     assert words in capsys.readouterr().err
     assert not Path("out").exists()
+
+
+def test_a_measure_stops_the_solver_and_the_best_model_is_kept(rows):
+    X, y, X_v, y_v = rows
+    how = {"loss": "logistic", "lam": 1e-7, "solver": "lbfgs", "tolerance": 1e-9, "validation": (X_v, y_v)}
+    whole = bmrm.fit(X, y, follow=["log_loss"], follow_every=1, **how)
+    values = whole.solution.details["validation"]["log_loss"]
+    model = bmrm.fit(X, y, stop={"measure": "log_loss", "patience": 2}, follow_every=1, **how)
+    table = model.solution.details["validation"]["log_loss"]
+    best = int(np.argmin(table))
+    assert len(table) < len(values)
+    assert np.all(table[best + 1 :] >= table[best])
+    assert model.evaluate(X_v, y_v, metrics=["log_loss"])["log_loss"] == pytest.approx(table[best])
+    solution = model.solution
+    assert solution.status.name == "OWN_RULE"
+    assert model.header["status"] == "OWN_RULE"
+    assert "kept is the point of the best log_loss of the validation rows" in solution.message
+    assert solution.lower_bound <= whole.solution.objective <= solution.objective
+    margins = np.where(y == 1, 1, -1) * model.decision_function(X)
+    objective = np.logaddexp(0, -margins).mean() + 0.5e-7 * model.weights @ model.weights
+    assert solution.objective == pytest.approx(objective, rel=1e-9)
+
+
+def test_what_is_wrong_with_a_stop_is_said(rows, tmp_path, monkeypatch, capsys):
+    X, y, X_v, y_v = rows
+    for stop, said in (
+        ({"patience": 2}, "expected {measure: NAME, patience: 5}"),
+        ({"measure": "auc", "patience": 0}, "patience is 0, expected"),
+        ({"measure": "rmse"}, "'rmse' does not fit logistic"),
+    ):
+        with pytest.raises(InputError, match=said):
+            bmrm.fit(X, y, loss="logistic", validation=(X_v, y_v), stop=stop)
+    with pytest.raises(InputError, match="stop measures validation rows"):
+        bmrm.fit(X, y, loss="logistic", stop={"measure": "auc"})
+    monkeypatch.chdir(tmp_path)
+    config = {"data": {"train": "sklearn:breast_cancer", "scale": "standardize"}, "loss": "logistic"}
+    config |= {"regularizer": {"name": "l2", "lambda": 1e-8}, "output": {"directory": "out", "follow_every": 1}}
+    config["solver"] = {"name": "lbfgs", "stop": {"measure": "log_loss", "patience": 1}, "tolerance": 1e-9}
+    Path("c.yaml").write_text(yaml.safe_dump(config))
+    assert main(["c.yaml", "--quiet"]) == 2
+    assert "solver.stop measures validation rows, but data.validation is null" in capsys.readouterr().err
+    from bmrm.data.dataset import Dataset
+    from bmrm.data.writers import write_svmlight
+
+    write_svmlight("t.svm", Dataset.from_arrays(X, y))
+    write_svmlight("v.svm", Dataset.from_arrays(X_v, y_v))
+    config["data"] = {"train": "t.svm", "validation": "v.svm"}
+    Path("c.yaml").write_text(yaml.safe_dump(config))
+    assert main(["c.yaml", "--quiet"]) == 3
+    summary = json.loads(Path("out/summary.json").read_text())
+    assert summary["status"] == "OWN_RULE"
+    assert summary["followed"]["log_loss"][-1] >= min(summary["followed"]["log_loss"])
+    assert summary["metrics"]["validation"]["log_loss"] == pytest.approx(min(summary["followed"]["log_loss"]))

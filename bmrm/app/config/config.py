@@ -22,6 +22,7 @@ from bmrm.app.config.marks import Document, Place, assigned
 from bmrm.app.config.relative import checked_rule
 from bmrm.app.defaults import default_bias, needs_lambda
 from bmrm.app.measure import check_metrics
+from bmrm.app.stopping import checked as stopping_of
 from bmrm.checks.plug_in import kind_of
 from bmrm.data.class_weights import BALANCED, pairs_of
 from bmrm.data.features import FEATURES
@@ -95,6 +96,14 @@ def _calibrate(value: Any) -> Any:
     return None if found is None else found.plain()
 
 
+def _stop(value: Any) -> Any:
+    try:
+        found = stopping_of(value)
+    except InputError as error:
+        raise ValueError(str(error).partition(", expected ")[2]) from error
+    return None if found is None else found.plain()
+
+
 def _offset(value: Any) -> Any:
     parts = ("train", "validation", "test")
     if (
@@ -128,6 +137,23 @@ Calibration = Annotated[
                         "folds": {"anyOf": [{"type": "integer", "minimum": 2}, {"type": "null"}]},
                     },
                     "required": ["method"],
+                    "additionalProperties": False,
+                },
+                {"type": "null"},
+            ]
+        }
+    ),
+]
+Stop = Annotated[
+    dict[str, Any] | None,
+    BeforeValidator(_stop),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {
+                    "type": "object",
+                    "properties": {"measure": {"type": "string"}, "patience": {"type": "integer", "minimum": 1}},
+                    "required": ["measure"],
                     "additionalProperties": False,
                 },
                 {"type": "null"},
@@ -325,10 +351,16 @@ _THREADS = (
     None,
     "threads of each rank; null = its share of the cores of its node",
 )
+_STOP = (
+    Stop,
+    None,
+    "`{measure: map, patience: 5}`: the solver ends after so many measurements of the validation rows (one each "
+    "`output.follow_every` iterations) without a better one, and the model of the best is kept; null = by its gap",
+)
 PLUG_INS: Mapping[str, PlugIn] = {
     "loss": PlugIn(LOSSES, ""),
     "regularizer": PlugIn(REGULARIZERS, "l2"),
-    "solver": PlugIn(SOLVERS, "auto", {"threads": _THREADS}),
+    "solver": PlugIn(SOLVERS, "auto", {"threads": _THREADS, "stop": _STOP}),
 }
 SEARCH = PlugIn(SEARCHES, "")
 FORMATS = PlugIn(formats, "auto")
@@ -616,9 +648,17 @@ def _check_metrics(settings: Settings, problems: Problems) -> None:
     """Add a problem for measures that do not fit the loss."""
     if settings.output.follow is not None and settings.data.validation is None:
         problems.append((("output", "follow"), "output.follow measures validation rows, but data.validation is null"))
+    stop = settings.solver.get("stop")
+    if stop is not None and settings.data.validation is None:
+        problems.append((("solver", "stop"), "solver.stop measures validation rows, but data.validation is null"))
     name: str | None = (settings.loss or {}).get("name")
     if name is None:
         return
+    if stop is not None:
+        try:
+            check_metrics([stop["measure"]], LOSSES.get(name).cls)
+        except InputError as error:
+            problems.append((("solver", "stop"), f"solver.stop: {str(error).removeprefix('metrics: ')}"))
     for field in ("metrics", "follow"):
         try:
             check_metrics(getattr(settings.output, field), LOSSES.get(name).cls)

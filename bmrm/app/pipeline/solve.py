@@ -180,7 +180,10 @@ def solve(
                 found = model.solution
                 message = "; ".join(filter(None, (found.message, said)))
                 model = model_of(replace(found, message=message))
-            return model if follower is None else follower.finished(model)
+            if follower is None:
+                return model
+            omega = bound(problem.regularizer, whole)
+            return follower.finished(model, model_of, lambda w: minimised.value_and_subgradient(w)[0] + omega.value(w))
 
         model = lead(ready.risk, group, work)
     return with_threshold(model, data, problem.loss, ready.summary, group, ready.threads)

@@ -36,6 +36,8 @@ from bmrm.app.pipeline.several import TOGETHER, loss_of_columns, solve_any
 from bmrm.app.pipeline.sharing import Sharing
 from bmrm.app.pipeline.solve import FEW, ModelOf, Problem, Watch, lambda_of_rows
 from bmrm.app.shares import are_shares, parts_of_labels
+from bmrm.app.stopping import Stopping
+from bmrm.app.stopping import checked as stopping_of
 from bmrm.data.dataset import Dataset
 from bmrm.data.features._core.rows import Features
 from bmrm.kernels.compiling import COMPILING
@@ -464,7 +466,7 @@ def _write(
 def problem_of(settings: Mapping[str, Any], leads: bool = True) -> Problem:
     """The plug-ins of a checked config; the solver only on the rank that leads."""
     solver = dict(settings["solver"])
-    threads = solver.pop("threads")
+    threads, stop = solver.pop("threads"), stopping_of(solver.pop("stop"))
     if "seed" in solver and solver["seed"] is None:
         solver["seed"] = settings["seed"]
     regularizer, relative = dict(settings["regularizer"]), None
@@ -481,7 +483,7 @@ def problem_of(settings: Mapping[str, Any], leads: bool = True) -> Problem:
         class_weight=settings["data"]["class_weight"],
         threads=threads,
         share_rows=Sharing.of(settings).allowed,
-        follow=_follow(settings["output"]),
+        follow=_follow(settings["output"], stop),
     )
 
 
@@ -507,8 +509,8 @@ def threads_of_all(problem: Problem, group: Group) -> int:
     return int(-group.max(np.array([-float(mine)]))[0])
 
 
-def _follow(output: Mapping[str, Any]) -> Follow | None:
-    return None if output["follow"] is None else Follow(tuple(output["follow"]), output["follow_every"])
+def _follow(output: Mapping[str, Any], stop: Stopping | None) -> Follow | None:
+    return Follow.of(output["follow"] or (), output["follow_every"], stop)
 
 
 def measure_parts(

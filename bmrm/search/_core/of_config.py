@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from bmrm.app.pipeline.features import Featured
+from bmrm.app.pipeline.follow import refuse_stop
 from bmrm.app.pipeline.load import load
 from bmrm.app.pipeline.several import loss_of_columns
 from bmrm.app.pipeline.solve import Watch, unwatched
@@ -51,6 +52,7 @@ def validated(
     settings, notes = with_loss(settings, loaded.train, group)
     with together(group):
         problem = problem_of(settings, leads=group.rank == 0)
+        refuse_stop(problem.follow, "cross-validation")
     for note in (*loaded.notes, *notes) if group.rank == 0 and not quiet else ():
         print(f"bmrm: {note}", file=sys.stderr)
     data = settings["data"]

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from bmrm.app.model import Model
+from bmrm.app.pipeline.follow import refuse_stop
 from bmrm.app.pipeline.several import solve_any
 from bmrm.app.pipeline.solve import Problem, Watch
 from bmrm.data.dataset import Dataset
@@ -80,6 +81,8 @@ class Searching:
         kept : where trainings are kept for a run that resumes this one; None for nowhere.
         """
         data = parts["train"]
+        with together(group):
+            refuse_stop(problem.follow, "a search")
         problem = with_own_lambda(replace(problem, follow=None), data, group)
         candidates: list[Candidate] = []
         names: tuple[str, ...] = ()
