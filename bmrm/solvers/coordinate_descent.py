@@ -76,7 +76,8 @@ class CoordinateDescent(IterativeSolver):
 
     Parameters
     ----------
-    first_columns : size of the first working set; later ones are four times the number of columns in use.
+    first_columns : size of the first working set; later ones are four times the number of columns in use. With blocks
+        it has a fiftieth of the columns at most, or 50 where that is less, and later ones are twice those in use.
     sweeps : most sweeps over the columns of a model; conjugate gradient steps count as sweeps.
 
     Raises

@@ -26,10 +26,14 @@ from bmrm.solvers._core.monitor import Monitor
 from bmrm.solvers._core.outer import UNTRUE, Outer
 from bmrm.solvers._core.points import Point
 from bmrm.solvers._core.rowwise import ProfiledLoss
-from bmrm.solvers._core.working_set import GROWTH
 from bmrm.solvers._core.working_set_newton import AIM, FINISH, MOST_AIM
 
 COLUMNS_NEEDED = "coordinate_descent needs the columns of the data in one process"
+GROWTH, FULL = 2, 0.75
+"""Columns of a working set, in multiples of those of the blocks in use; twice as many where the last one had more than
+this share of its columns in use."""
+LEAST, SHARE = 50, 50
+"""A first working set has at most this part of all columns, but so many: at w = 0 little is known of those in use."""
 FINER = 0.2
 """Factor by which models are solved more accurately once one was solved as accurately as the tolerance seems to ask."""
 
@@ -56,7 +60,8 @@ class BlockRun(Outer):
         if offered is None:
             raise IncompatibleError(f"{COLUMNS_NEEDED}; use proximal_gradient or bundle")
         self.penalty, self.columns = penalty, offered
-        self.first_columns, self.sweeps = first_columns, sweeps
+        self.first_columns = min(first_columns, max(LEAST, penalty.l1.size // SHARE))
+        self.sweeps = sweeps
         self.zeros: SafeBlocks = SafeBlocks(run, self.rows, penalty)
         self.covariance = Covariance(run.meter, self.rows, ability(run.risk, ProblemSize))
         self.inside: Blocks = np.empty(0, np.int64)
@@ -147,7 +152,9 @@ class BlockRun(Outer):
         before = self.curvature
         kept = before is not None and not self.rows.phi.total((curvature - before) ** 2)[0] > 0.0
         self.curvature = curvature
-        room = max(self.first_columns, GROWTH * int(self.sizes[used].sum()))
+        count = int(self.sizes[used].sum())
+        full = count > FULL * self.sizes[self.inside].sum() > 0
+        room = max(self.first_columns, GROWTH * (1 + full) * count)
         blocks = chosen_blocks(away, used, self.sizes, room, self.zeros.found)
         W, _ = part_of(aim, blocks)
         gram = self.covariance.model(W, curvature, kept)
