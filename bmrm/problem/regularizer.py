@@ -234,6 +234,18 @@ class OfFeatures(Protocol):
         ...
 
 
+@runtime_checkable
+class Rescalable(Protocol):
+    """A regularizer that weighs features, and may be the same problem without that on features that are divided."""
+
+    def rescaled(self) -> tuple[Vector, Regularizer] | None:
+        """What to divide the features by, and the regularizer then; None where it is not the same problem.
+
+        Asked of what `with_features` returns; weights found with it are to be divided alike.
+        """
+        ...
+
+
 class Planes(Protocol):
     """The cutting planes R_k(w) >= <a_j, w> + b_j of a master, which nobody else keeps, in its order.
 

@@ -10,7 +10,8 @@ from bmrm.problem import Master, Vector
 from bmrm.problem.regularizer import Planes
 from bmrm.registry import parameter
 from bmrm.regularizers import register
-from bmrm.regularizers.base import Line, ScaledBy, engine_parameter, l1_line, l2_line, load, soft_threshold
+from bmrm.regularizers._core.weighted import FeatureWeights, Weighted, feature_weights_parameter
+from bmrm.regularizers.base import Line, engine_parameter, l1_line, l2_line, load, soft_threshold
 
 ENGINES = {
     "active_set": "bmrm.masters.elastic_newton:ElasticQP",
@@ -20,7 +21,7 @@ ENGINES = {
 
 @register("elastic_net")
 @dataclass(frozen=True)
-class ElasticNet(ScaledBy):
+class ElasticNet(Weighted):
     """lambda (l1_ratio ||w||_1 + (1 - l1_ratio)/2 ||w||^2): few non-zero weights, correlated features together.
 
     Zou & Hastie (2005), with the parameters of scikit-learn and glmnet. Its conjugate is
@@ -33,15 +34,22 @@ class ElasticNet(ScaledBy):
     lam : lambda > 0.
     l1_ratio : share of the sum of absolute values, between 0 (that would be `l2`) and 1 (`l1`), both excluded.
     engine : solver of the master problem: `active_set` (ours, warm-started) or `cvxopt` (interior point, from scratch).
+    feature_weights : a factor of both parts for each feature, a list of numbers >= 0, or {feature: number} by number
+        from 0, name, or `town=*`, all whose names begin alike, the others having 1; 0 for a feature that is not
+        penalised. None for 1.
 
     Raises
     ------
-    InputError : lambda is not positive and finite, l1_ratio not between 0 and 1, or the engine unknown.
+    InputError : lambda is not positive and finite, l1_ratio not between 0 and 1, or the engine unknown; weights that
+        are negative, no numbers or all 0; later, where the features are known, lists of another length and features
+        that are not there.
     """
 
     l1_ratio: float = parameter(0.5, doc="share of the l1 norm, 0 < l1_ratio < 1", above=0.0, below=1.0, example=0.9)
     engine: str = engine_parameter(ENGINES)
+    feature_weights: FeatureWeights = feature_weights_parameter()  # noqa: RUF009
     smooth = False
+    power = 0.0
 
     @property
     def l1(self) -> float:

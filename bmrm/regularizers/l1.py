@@ -11,7 +11,8 @@ import numpy as np
 from bmrm.problem import Master, Vector
 from bmrm.problem.regularizer import Planes
 from bmrm.regularizers import register
-from bmrm.regularizers.base import Line, ScaledBy, engine_parameter, l1_line, load, soft_threshold
+from bmrm.regularizers._core.weighted import FeatureWeights, Weighted, feature_weights_parameter
+from bmrm.regularizers.base import Line, engine_parameter, l1_line, load, soft_threshold
 
 ENGINES = {
     "simplex": "bmrm.masters.l1_simplex:SimplexLP",
@@ -21,8 +22,8 @@ ENGINES = {
 
 @register("l1")
 @dataclass(frozen=True)
-class L1(ScaledBy):
-    """lambda ||w||_1: the lasso's regularizer, whose minimisers have few non-zero weights.
+class L1(Weighted):
+    """lambda ||w||_1, or lambda sum_j c_j |w_j|: the lasso's regularizer, whose minimisers have few non-zero weights.
 
     Its conjugate is 0 where max |v_i| <= lambda and +inf elsewhere; a plane of the risk gives a lower bound after it
     was combined with the lower-bound plane so that this holds. The master of the bundle method is a linear program. The
@@ -33,14 +34,19 @@ class L1(ScaledBy):
     lam : lambda > 0.
     engine : solver of the master problem: `simplex` (ours, dense, warm-started) or `cvxopt` (interior point, from
         scratch).
+    feature_weights : c, a list with a number >= 0 for each feature, or {feature: number} by number from 0, name, or
+        `town=*`, all whose names begin alike, the others having 1; 0 for a feature that is not penalised. None for 1.
 
     Raises
     ------
-    InputError : lambda is not positive and finite, or the engine is unknown.
+    InputError : lambda is not positive and finite, or the engine is unknown; weights that are negative, no numbers or
+        all 0; later, where the features are known, lists of another length and features that are not there.
     """
 
     engine: str = engine_parameter(ENGINES)
+    feature_weights: FeatureWeights = feature_weights_parameter()  # noqa: RUF009
     smooth = False
+    power = 1.0
     l2: ClassVar[float] = 0.0
 
     @property

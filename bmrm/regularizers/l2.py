@@ -9,7 +9,9 @@ from typing import ClassVar
 from bmrm.problem import Master, Space, Vector
 from bmrm.problem.regularizer import Planes
 from bmrm.regularizers import register
-from bmrm.regularizers.base import ANYWHERE, Line, ScaledBy, engine_parameter, l2_line, load
+from bmrm.regularizers._core.blocks import Blocks
+from bmrm.regularizers._core.weighted import FeatureWeights, Weighted, feature_weights_parameter
+from bmrm.regularizers.base import ANYWHERE, Line, engine_parameter, l2_line, load
 
 ENGINES = {
     "active_set": "bmrm.masters.l2_active_set:SimplexQP",
@@ -20,8 +22,8 @@ ENGINES = {
 
 @register("l2")
 @dataclass(frozen=True)
-class L2(ScaledBy):
-    """lambda/2 ||w||^2: the regularizer of support vector machines and ridge regression.
+class L2(Weighted):
+    """lambda/2 ||w||^2, or lambda/2 sum_j c_j w_j^2: the regularizer of support vector machines and ridge regression.
 
     Its conjugate is ||v||^2 / (2 lambda), so that every plane of the risk gives a lower bound (eq. 15 of Teo et al.,
     KDD 2007). The master of the bundle method is a quadratic program over simplices.
@@ -32,24 +34,31 @@ class L2(ScaledBy):
     engine : solver of the master problem: `active_set` (ours, warm-started), `cvxopt` (interior point, from scratch),
         or `line_search`, one step towards the newest plane in place of the quadratic program (KDD 2007, proof of
         Theorem 2): cheap steps, and many more of them.
+    feature_weights : c, a list with a number >= 0 for each feature, or {feature: number} by number from 0, name, or
+        `town=*`, all whose names begin alike, the others having 1; 0 for a feature that is not penalised. None for 1.
 
     Raises
     ------
-    InputError : lambda is not positive and finite, or the engine is unknown.
+    InputError : lambda is not positive and finite, or the engine is unknown; weights that are negative, no numbers or
+        all 0; later, where the features are known, lists of another length and features that are not there.
     """
 
     engine: str = engine_parameter(ENGINES)
+    feature_weights: FeatureWeights = feature_weights_parameter()  # noqa: RUF009
     smooth = True
+    power = 0.5
     l1: ClassVar[float] = 0.0
     _space = ANYWHERE
 
-    def bind(self, space: Space) -> L2:
-        """The same where vectors are slices: inner products are those of the space.
+    def bind(self, space: Space) -> L2 | Blocks:
+        """Omega for vectors of this space; where they are slices, inner products are those of the space.
 
         Parameters
         ----------
         space : of w.
         """
+        if self.by_feature:
+            return self.bound_blocks(space)
         if space.whole:
             return self
         bound = copy(self)

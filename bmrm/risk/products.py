@@ -45,6 +45,10 @@ class Columns:
             if array is not None and array.shape != (features,):
                 raise InputError(f"Columns: {name} has {array.shape[0]} entries, the data have {features} features")
 
+    def divided(self, by: Vector) -> Columns:
+        """The features x' / by."""
+        return Columns(1.0 / by if self.scale is None else self.scale / by, self.shift)
+
     def raw_weights(self, weights: Array, intercept: Array) -> tuple[Array, Array]:
         """The weights and the intercept for raw features that give the same scores.
 

@@ -8,6 +8,7 @@ from bmrm.mpi.leading import lead
 from bmrm.problem import bound
 from bmrm.regularizers.box import Box
 from bmrm.regularizers.group_l2 import GroupL2
+from bmrm.regularizers.l1 import L1
 from bmrm.regularizers.none import NoRegularizer
 from bmrm.risk.intercept import FreeIntercept
 from bmrm.solvers import SOLVERS
@@ -16,6 +17,7 @@ from tests.mpi.sparse import risk_of
 CASES = {
     "group_l2": ("logistic", GroupL2(0.02, groups=((0, 1, 2), (5, 7))), "proximal_gradient"),
     "box": ("least_squares", Box(0.01, upper={3: 0.05}), "auto"),
+    "l1, feature_weights": ("logistic", L1(0.02, feature_weights={0: 0.0, 3: 5.0}), "auto"),
     "none": ("huber", NoRegularizer(), "auto"),
     "none, newton": ("least_squares", NoRegularizer(), "newton"),
 }

@@ -52,7 +52,7 @@ from bmrm.problem import (
     provides,
 )
 from bmrm.problem.loss import HasParameters, HasThreshold
-from bmrm.problem.regularizer import FeatureColumns, OfFeatures
+from bmrm.problem.regularizer import FeatureColumns, OfFeatures, Rescalable
 from bmrm.problem.risk import ROUNDING
 from bmrm.risk.linear import LinearRisk
 from bmrm.risk.linear_map import DataMap
@@ -206,6 +206,8 @@ class Prepared:
     own : parameters of the loss at the end of w.
     differ : whether targets differ.
     threads : at most so many here.
+    asked : the regularizer as it was asked for, where features are divided by its factors (`Rescalable`) and that of
+        `problem` has none; else None.
     """
 
     data: Dataset
@@ -220,6 +222,7 @@ class Prepared:
     own: int
     differ: bool
     threads: int | None
+    asked: Any = None
 
     @property
     def moved_back(self) -> Vector | None:
@@ -228,7 +231,9 @@ class Prepared:
 
     def of_features(self, regularizer: Any) -> Any:
         """Another regularizer, its options read for these features."""
-        return _of_features(regularizer, self.ranged, self.inner)
+        found = _of_features(regularizer, self.ranged, self.inner)
+        rescaled = _rescaled(found)
+        return found if rescaled is None else rescaled[1]  # `inner` has it already
 
     def model(self, minimised: Any, solution: Solution, regularizer: Regularizer) -> Model:
         """The model of a solution, for raw features.
@@ -239,7 +244,10 @@ class Prepared:
         solution : where the regularizer has weights of the solver's units.
         regularizer : that it was found with.
         """
-        problem, w = replace(self.problem, regularizer=regularizer), solution.w
+        told: Any = regularizer
+        if self.asked is not None:
+            told = replace(self.asked, lam=told.lam)
+        problem, w = replace(self.problem, regularizer=told), solution.w
         bias, own, columns, data = BIASES[problem.bias], self.own, self.columns, self.data
         omega = bound(regularizer, minimised).value(w)
         inputs = _table(w[: w.size - own], data.features + bias.constant_feature)
@@ -313,6 +321,11 @@ def prepared(data: Dataset, problem: Problem, group: Group, others: Mapping[str,
                 lam = lambda_of(problem.relative, ranged, inner, group)
                 problem = replace(problem, regularizer=replace(problem.regularizer, lam=lam))  # type: ignore[type-var]
             problem = replace(problem, regularizer=_of_features(problem.regularizer, ranged, inner))
+            rescaled = _rescaled(problem.regularizer)
+            asked = None if rescaled is None else problem.regularizer
+            if rescaled is not None:
+                by, plain = rescaled
+                problem, columns, inner = replace(problem, regularizer=plain), columns.divided(by), inner.divided(by)
         ranged, summary = class_weighted(ranged, problem.class_weight, problem.loss, summary, group)
         if group.size > 1:
             group.first_per_node(lambda: warm_up_ranks(ranged, problem, summary, inner))
@@ -328,7 +341,7 @@ def prepared(data: Dataset, problem: Problem, group: Group, others: Mapping[str,
             share_rows=problem.share_rows,
         )
     own = _own_parameters(problem.loss, len(summary.labels))
-    return Prepared(data, problem, group, summary, risk, ranged, inner, columns, far, own, differ, threads)
+    return Prepared(data, problem, group, summary, risk, ranged, inner, columns, far, own, differ, threads, asked)
 
 
 def _of_features(regularizer: Any, data: Dataset, columns: Columns) -> Any:
@@ -341,6 +354,11 @@ def _of_features(regularizer: Any, data: Dataset, columns: Columns) -> Any:
     scale = columns.scale
     units = None if scale is None else np.divide(1.0, scale, out=np.ones_like(scale), where=scale != 0.0)
     return regularizer.with_features(FeatureColumns(data.features, names, units))
+
+
+def _rescaled(regularizer: Any) -> tuple[Vector, Any] | None:
+    """As of `Rescalable`."""
+    return regularizer.rescaled() if provides(regularizer, Rescalable) else None
 
 
 def lambda_of_rows(problem: Problem, data: Dataset, group: Group) -> float:
