@@ -194,8 +194,8 @@ class Run:
         """The whole run."""
         monitor, goal = self.monitor, self.objective
         monitor.finish = self._details
-        start = self._ahead() if monitor.chooses_start else monitor.start
-        point = goal.at(start, goal.map.matvec(start))
+        start, b = self._ahead() if monitor.chooses_start else (monitor.start, 0.0)
+        point = goal.at(start, goal.map.matvec(start), b)
         self._note(point)
         afresh = yield Step.ITERATION
         found = start_from_sample(self.options, monitor, steady=True, exact=True) if monitor.chooses_start else None
@@ -215,14 +215,14 @@ class Run:
             afresh = yield Step.STALLED if moved is None else Step.ITERATION
         return ""
 
-    def _ahead(self) -> Vector:
-        """Where steps of which nothing is kept lead from the start, on little data; else the start."""
+    def _ahead(self) -> tuple[Vector, float]:
+        """Weights and constant where steps of which nothing is kept lead, on little data; else the start."""
         goal, monitor, omega = self.objective, self.monitor, self.objective.regularizer
         chosen = self.options.hessian == "auto" and isinstance(self.model, DenseModel) and not goal.phi.facts.quadratic
         if not (
             monitor.unwatched and chosen and not self.options.sample and provides(omega, Elastic) and omega.l2 > 0.0
         ):
-            return monitor.start
+            return monitor.start, 0.0
         scored = ability(monitor.given, Scored)
         assert scored is not None
         bare = Objective(scored.map, scored.of_rows if goal.free else scored.phi, omega, goal.free)
@@ -230,7 +230,7 @@ class Run:
         end = ahead(bare, omega.l2, monitor.start, monitor.options.goal, most, monitor.budget.check)
         monitor.meter.charge(end.passes)
         monitor.ahead = end.steps
-        return end.w
+        return end.w, end.b
 
     def _details(self) -> dict[str, Any]:
         return {"cg_iterations": np.array(self.model.iterations)} if isinstance(self.model, CgModel) else {}

@@ -25,9 +25,10 @@ SETTLED = 1e-3
 
 
 class End(NamedTuple):
-    """Where the steps have led, how many, and the passes over the data that they took."""
+    """Weights and constant where the steps have led, how many, and the passes over the data that they took."""
 
     w: Vector
+    b: float
     steps: int
     passes: float
 
@@ -82,4 +83,4 @@ def ahead(goal: Objective, l2: float, w: Vector, wanted: Callable[[float], float
         else:
             break
         w, f, b, J, steps = there, f + t * df, b + t * db, new, steps + 1
-    return End(w, steps, passes)
+    return End(w, b, steps, passes)
