@@ -91,7 +91,7 @@ class Path:
     explained : (points,), the share of the loss that is explained, (R(0) - R(w)) / (R(0) - infimum), R(0) with the best
         intercept: R^2 for least squares; nan where the loss has no known infimum.
     seconds, passes : (points,), what each took after those before.
-    models : a `Model` for each, as of `bmrm.fit`.
+    models : a `Model` for each, such as `bmrm.fit` makes.
     largest : lambda_max; None where lambdas were given.
     exact : whether it is the least lambda with weights of 0, else that whose gap there meets the tolerance.
     measures : of the validation rows, (points,) by name.
@@ -229,8 +229,8 @@ def path(
 
     Parameters
     ----------
-    X, y : rows and targets, as of `bmrm.fit`.
-    loss : as of `bmrm.fit`; None takes one by the kind of y.
+    X, y : rows and targets, those of `bmrm.fit`.
+    loss : those of `bmrm.fit`; None takes one by the kind of y.
     regularizer : a name, `{"name": ..., option: value}` without lambda, or a function of lambda, such as a class. None
         is `l2`.
     lambdas : decreasing numbers > 0; None for a grid from lambda_max down. For penalties with a kink at 0 (`l1`,
@@ -241,21 +241,21 @@ def path(
         without a kink at 0, `tolerance` times that.
     stop : ends the path at the first point of at least so many features, `{"nonzeros": 50}`, or of such a share of the
         loss explained, `{"explained": 0.999}`; None for the whole grid.
-    solver, tolerance, absolute_tolerance : as of `bmrm.fit`, of each point.
-    max_iterations, time_limit, seed, solver_options : as of `bmrm.fit`, of each point.
-    sample_weight, offset, groups : as of `bmrm.fit`.
-    bias, scale, positive_label, class_weight : as of `bmrm.fit`. Scales are those of all points.
-    categorical, text, missing, drop_first, rare : as of `bmrm.fit`.
+    solver, tolerance, absolute_tolerance : those of `bmrm.fit`, of each point.
+    max_iterations, time_limit, seed, solver_options : those of `bmrm.fit`, of each point.
+    sample_weight, offset, groups : those of `bmrm.fit`.
+    bias, scale, positive_label, class_weight : those of `bmrm.fit`. Scales are those of all points.
+    categorical, text, missing, drop_first, rare : those of `bmrm.fit`.
     threads : largest number of threads; None for the usable cores.
     callback : called with each `Iteration` of each point; returning True ends the path there.
     validation : `(X, y)` or a Dataset: rows that every model is measured on.
     metrics : names of their measures; None for those that the loss names.
-    features : a map of the rows to other features, as of `bmrm.fit`; weights are then of those.
+    features : a map of the rows to other features, see `bmrm.fit`; weights are then of those.
 
     Raises
     ------
     InputError
-        As of `bmrm.fit`; for lambdas that do not decrease, and where lambda_max is 0, so that there is no path.
+        As `bmrm.fit`; for lambdas that do not decrease, and where lambda_max is 0, so that there is no path.
     IncompatibleError
         The solver cannot serve this loss and regularizer, or there is a problem for each column of targets.
     """

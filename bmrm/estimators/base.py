@@ -130,7 +130,7 @@ ROWS = {
     "sample_weight": "(rows,) array of numbers >= 0; None for 1 each.",
     "offset": "(rows,) numbers, or (rows, scores) for several scores a row, which are added to the scores; `predict` "
     "needs them where `fit` had some. None for 0.",
-    "alphas": "decreasing numbers > 0; None for a grid from the least one with weights of 0 down, see `bmrm.path`.",
+    "alphas": "list of decreasing numbers > 0; None for a grid from the least with weights of 0 down (`bmrm.path`).",
     "n_alphas": "points of that grid.",
     "eps": "the last of it over the first; None for 1e-3, 1e-2 where there are fewer rows than features.",
     "stop": "ends the path early: `{'nonzeros': 50}` or `{'explained': 0.99}`; None for not.",

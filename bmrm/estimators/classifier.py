@@ -107,7 +107,7 @@ class Classifier(ClassifierMixin, RowEstimator):
 
         Parameters
         ----------
-        y : (rows,) labels, as of `fit`.
+        y : (rows,) labels, or what else `fit` takes.
 
         Raises
         ------

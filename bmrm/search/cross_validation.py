@@ -170,7 +170,7 @@ def cross_validate(
     callback : called with each `Iteration` of each training; returning True ends all.
     progress : called after each training with how many there were, and how many there are.
     calibrate : "sigmoid" or "isotonic": probabilities of the model by the held-out scores of the chosen candidate.
-    features : a map of the rows to other features, as of `bmrm.fit`; it, and the scales before it, are of all rows.
+    features : a map of the rows to other features, see `bmrm.fit`; it, and the scales before it, are of all rows.
 
     Returns
     -------

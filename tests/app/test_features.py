@@ -259,7 +259,7 @@ def test_frames_are_known_by_their_names(tmp_path):
         (3, "features is 3, expected one of incomplete_cholesky, nystroem"),
         (PCA, "features is the class PCA, expected an instance: PCA()"),
     ],
-    ids=str,
+    ids=range(9),
 )
 def test_what_is_wrong_is_said(given, said):
     with pytest.raises(InputError) as found:
