@@ -192,7 +192,7 @@ def path(
     *,
     loss: str | Mapping[str, Any] | Loss | None = None,
     regularizer: Any = None,
-    lambdas: Sequence[float] | None = None,
+    lambdas: Sequence[float] | NDArray[np.float64] | None = None,
     n_lambdas: int = 100,
     ratio: float | None = None,
     stop: Mapping[str, float] | None = None,
@@ -319,7 +319,7 @@ class Asked:
     """
 
     family: Family
-    lambdas: Sequence[float] | None = None
+    lambdas: Sequence[float] | NDArray[np.float64] | None = None
     n_lambdas: int = 100
     ratio: float | None = None
     stop: Mapping[str, float] = field(default_factory=dict)
@@ -425,7 +425,9 @@ class _Points:
         ratio = default_ratio(rows, self.ready.data.features)
         return ratio if exact else ratio * tolerance
 
-    def _lines(self, minimised: Any, lambdas: Sequence[float], null: float) -> Iterator[tuple[Model, int, float]]:
+    def _lines(
+        self, minimised: Any, lambdas: Sequence[float] | NDArray[np.float64], null: float
+    ) -> Iterator[tuple[Model, int, float]]:
         """The model, its features and the share of the loss that it explains, point by point."""
         families = [self._family(lam) for lam in lambdas]
         omegas = [bound(one, minimised) for one in families]

@@ -27,6 +27,8 @@ from bmrm.problem import InputError, Loss, LossFacts, facts_of, provides, shown
 from bmrm.problem.loss import HasClassScores, HasProbabilities
 
 if TYPE_CHECKING:
+    from typing_extensions import Self
+
     from bmrm.app.model import Model
     from bmrm.app.path import Path
 
@@ -69,7 +71,7 @@ class Classifier(ClassifierMixin, RowEstimator):
     calibrate: str | Mapping[str, Any] | None = None
     classes: Literal["together", "one_vs_rest"] = "together"
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> Classifier:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> Self:
         """Train.
 
         Parameters
@@ -98,7 +100,7 @@ class Classifier(ClassifierMixin, RowEstimator):
         sample_weight: Any = None,
         offset: Any = None,
         *,
-        alphas: Sequence[float] | None = None,
+        alphas: Sequence[float] | NDArray[np.float64] | None = None,
         n_alphas: int = 100,
         eps: float | None = None,
         stop: Mapping[str, float] | None = None,

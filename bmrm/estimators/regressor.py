@@ -19,6 +19,8 @@ from bmrm.estimators.rows import RowEstimator
 from bmrm.problem import InputError, Loss, LossFacts, facts_of
 
 if TYPE_CHECKING:
+    from typing_extensions import Self
+
     from bmrm.app.path import Path
 
 
@@ -44,7 +46,7 @@ class Regressor(RegressorMixin, RowEstimator):
     loss: str | Mapping[str, Any] | Loss = field(default="least_squares", kw_only=False)
     fit_intercept: bool = True
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> Regressor:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> Self:
         """Train.
 
         Parameters
@@ -76,7 +78,7 @@ class Regressor(RegressorMixin, RowEstimator):
         sample_weight: Any = None,
         offset: Any = None,
         *,
-        alphas: Sequence[float] | None = None,
+        alphas: Sequence[float] | NDArray[np.float64] | None = None,
         n_alphas: int = 100,
         eps: float | None = None,
         stop: Mapping[str, float] | None = None,

@@ -76,7 +76,7 @@ def cross_validate(
     repeats: int = 1,
     measures: Sequence[str] | None = None,
     measure: str | None = None,
-    lambdas: Sequence[float] | None = None,
+    lambdas: Sequence[float] | NDArray[np.float64] | None = None,
     n_lambdas: int | None = None,
     search: Mapping[str, Sequence[Any]] | None = None,
     choose: Literal["best", "one_standard_error"] = "best",
