@@ -82,6 +82,7 @@ def parameter(
     doc: str,
     example: Any = None,
     beside: Mapping[str, Any] | None = None,
+    silent: bool = False,
     **limits: Any,
 ) -> Any:
     """A dataclass field with a range, a line of documentation and, for tests, another legal value.
@@ -92,9 +93,10 @@ def parameter(
     doc : its meaning, in a line.
     example : another legal value; default None where the range tells one.
     beside : for an option that matters only when others are set: these, as the tests are to set them.
+    silent : whether descriptions leave it out where it is None, as those of before it was there do.
     **limits : those of `Range`: `least`, `most`, `above`, `below`, `choices`, `several`, `renamed`.
     """
-    metadata = {"range": Range(doc=doc, **limits), "example": example, "beside": dict(beside or {})}
+    metadata = {"range": Range(doc=doc, **limits), "example": example, "beside": dict(beside or {}), "silent": silent}
     return dataclasses.field(default=default, metadata=metadata)
 
 
@@ -338,7 +340,9 @@ class Registry(Generic[P]):
         """`{name: ..., option: value}` from which `make` builds an equal instance."""
         fields, cls, entry = dataclasses.fields(cast("Any", instance)), type(instance), self.entry_of(instance)
         name = f"{cls.__module__}:{cls.__qualname__}" if entry is None else entry.name
-        return {"name": name} | {option_name(f.name): getattr(instance, f.name) for f in fields if f.init}
+        options = {f: getattr(instance, f.name) for f in fields if f.init}
+        said = {f: value for f, value in options.items() if not (value is None and f.metadata.get("silent"))}
+        return {"name": name} | {option_name(f.name): value for f, value in said.items()}
 
     def _outside(self, name: str) -> Entry[P]:
         module_name, _, attribute = name.partition(":")

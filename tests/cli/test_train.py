@@ -70,7 +70,8 @@ def test_options_win_over_the_config(rows):
 def test_another_name_keeps_the_options_that_it_has_too(rows):
     Path("c.yaml").write_text(CONFIG + "solver: {name: bundle, tolerance: 1.0e-5, max_planes: 7}\n")
     found = settings_of("c.yaml", "--regularizer", "l1", "--solver", "lbfgs", "--loss", "hinge")
-    assert found["regularizer"] == {"name": "l1", "lambda": 0.5, "engine": found["regularizer"]["engine"]}
+    engine = found["regularizer"]["engine"]
+    assert found["regularizer"] == {"name": "l1", "lambda": 0.5, "engine": engine, "feature_weights": None}
     assert found["solver"]["tolerance"] == 1e-5
     assert found["loss"] == {"name": "hinge"}
 

@@ -25,7 +25,8 @@ W = TypeVar("W", bound="Weighted")
 
 def feature_weights_parameter() -> Any:
     """The option: a factor of the penalty of each feature."""
-    return parameter(None, doc="factor of each penalty: a list, or {feature: number}; 0 for none", example=2.0)
+    doc = "factor of each penalty: a list, or {feature: number}; 0 for none"
+    return parameter(None, doc=doc, example=2.0, silent=True)
 
 
 class Weighted(ByFeature, ScaledBy):
