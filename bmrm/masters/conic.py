@@ -257,6 +257,7 @@ class _Program:
         G, h, cones = self._constraints()
         # products of planes far away overflow; powers of two round nothing
         steepest = np.ldexp(1.0, np.frexp(np.maximum(np.abs(G).max(axis=1, initial=0.0), 1.0))[1])
+        steepest[len(steepest) - sum(cones) :] = 1.0
         G, h = G / steepest[:, None] * units, h / steepest
         rows = np.abs(G).max(axis=1, initial=0.0)
         first = len(rows) - sum(cones)
