@@ -110,7 +110,8 @@ def test_a_class_is_made_with_examples():
     from bmrm.regularizers.l2 import L2
 
     assert bmrm.check_regularizer(L2).ok
-    assert bmrm.check_regularizer(L2, options={"lambda": 0.3}).subject == "L2(lam=0.3, engine='active_set')"
+    made = bmrm.check_regularizer(L2, options={"lambda": 0.3}).subject
+    assert made == "L2(lam=0.3, engine='active_set', feature_weights=None)"
     with pytest.raises(InputError, match="did you mean 'lambda'"):
         bmrm.check_regularizer(L2, options={"lambada": 0.3})
 
