@@ -50,7 +50,7 @@ def convert(
 
     Parameters
     ----------
-    source, format : as of `bmrm.data.reading.scan`.
+    source, format : those of `bmrm.data.reading.scan`.
     target : the name says the format; `.svm.gz` and the like are compressed.
     at_a_time : bytes of text in a part, about.
 
@@ -75,7 +75,7 @@ def convert(
                     store.add(raw.data, raw.extent, raw.first)
         header = store.finish(", ".join(names))
     rows, features = header["shape"]
-    return Converted(rows, features, store.entries or rows * features)
+    return Converted(rows, features, store.entries)
 
 
 def _parts(source: Any, names: list[str], format: Any, at_a_time: int) -> Iterator[Raw]:

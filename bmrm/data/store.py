@@ -14,7 +14,7 @@ import os
 import secrets
 import shutil
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
@@ -72,6 +72,7 @@ class Store:
     ----------
     header : as it is written.
     arrays : mapped, by name.
+    rows : views of them, not checked yet.
 
     Raises
     ------
@@ -94,7 +95,7 @@ class Store:
         if not (sparse and "indices" in self.arrays) and "X" not in self.arrays:
             raise InputError(f"{path}: neither X nor indptr and indices are there")
         with about(path):
-            self.rows = self._sparse() if sparse else self._full()
+            self.rows: Csr | Dense = self._sparse() if sparse else self._full()
         if self.rows.shape[0] != rows:
             raise InputError(f"{path}: {self.rows.shape[0]} rows, {HEADER} says {rows}")
 
@@ -127,7 +128,7 @@ class Store:
         indptr, indices = (self.arrays[name].array for name in SPARSE[:2])
         values = self.arrays["values"].array if "values" in self.arrays else None
         columns = int(self.header["shape"][1])
-        found = Csr(indptr, indices, values, columns).checked()
+        found = Csr(indptr, indices, values, columns)
         if indptr[0] != 0 or indptr[-1] != indices.size:
             raise InputError(f"indptr goes from {indptr[0]} to {indptr[-1]}, expected from 0 to {indices.size}")
         return found
@@ -205,19 +206,20 @@ class StoreWriter:
     """Rows that are added part by part; see `new_store`."""
 
     def __init__(self, folder: Path) -> None:
-        self.folder, self.targets, self.rows, self.labelled = folder, [], 0, True  # type: ignore[var-annotated]
+        self.folder, self.rows, self.entries, self.labelled = folder, 0, 0, True
         self.files: dict[str, _Growing] = {}
-        self.entries, self.extent, self.numbered = 0, np.array([-np.inf, 0.0]), False
+        self.targets: list[Targets] = []
+        self.extent, self.numbered = np.array([-np.inf, 0.0]), False
         self.names: tuple[str, ...] | None = None
-
-    targets: list[Targets]
+        self.complete = False
 
     def add(self, data: Dataset, extent: Vector, first: int | None) -> None:
         """Rows as a reader returns them, before the parts have agreed on numbers of columns.
 
         Parameters
         ----------
-        data, extent, first : as of `bmrm.data.readers._core.raw.Raw`.
+        data : the rows.
+        extent, first : those of `bmrm.data.readers._core.raw.Raw`.
         """
         if self.targets and (data.labelled, data.feature_names) != (self.labelled, self.names):
             raise InputError("labels or names of columns differ from those of the rows before")
@@ -233,6 +235,7 @@ class StoreWriter:
             for _, _, part in rows.parts():
                 assert isinstance(part, Dense)
                 self._file("X", part.dtype, (part.shape[1],)).append(part.array)
+                self.entries += part.nnz
 
     def _add_sparse(self, rows: Csr, first: int) -> None:
         begun = "indptr" in self.files
@@ -284,6 +287,7 @@ class StoreWriter:
             json.dump(header, file_of_header, indent=1, ensure_ascii=False)
             file_of_header.flush()
             os.fsync(file_of_header.fileno())
+        self.complete = True
         return header
 
     def _renumber(self) -> None:
@@ -309,14 +313,16 @@ def new_store(path: str | os.PathLike[str]) -> Iterator[StoreWriter]:
     if target.exists():
         raise InputError(f"{target}: is there already, expected a new name")
     temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
+    writer = StoreWriter(temporary)
     try:
         with failures_of(target):
             temporary.mkdir()
-            writer = StoreWriter(temporary)
             yield writer
-            flush_folder(temporary)
-            os.replace(temporary, target)
-            flush_folder(target.parent)
+            if writer.complete:
+                flush_folder(temporary)
+                os.replace(temporary, target)
+                flush_folder(target.parent)
     finally:
-        with suppress(OSError):
-            shutil.rmtree(temporary)
+        for file in writer.files.values():
+            file.file.close()
+        shutil.rmtree(temporary, ignore_errors=True)

@@ -225,9 +225,8 @@ class _Program:
         for b in self.blocks:
             fixed[penalty.block(b)] &= penalty.strengths[b] == 0.0
         self.used = used[~fixed[used]]
-        self.sign = np.sign(self.origin) + (self.origin == 0.0) * (
-            (penalty.lower == 0.0).astype(float) - (penalty.upper == 0.0)
-        )
+        self.sign = (penalty.lower >= 0.0).astype(float) - (penalty.upper <= 0.0)
+        self.heights = planes.offsets + self.rows @ self.origin if len(planes) else np.zeros(0)
         self.place = np.full(planes.space.dim, -1)
         self.place[self.used] = np.arange(len(self.used))
         self.thin = self.used[(penalty.l1[self.used] > 0.0) & (self.sign[self.used] == 0.0)]
@@ -297,7 +296,7 @@ class _Program:
             P[self.place[centre.free]] = centre.mu
             q[self.place[centre.free]] = -centre.mu * centre.w[centre.free]
         infima = master._infima.values
-        heights = planes.offsets - infima[planes.blocks] + self.rows @ self.origin if len(planes) else np.zeros(1)
+        heights = self.heights - infima[planes.blocks] if len(planes) else np.zeros(1)
         depth = float(np.abs(heights).max()) or 1.0
         cost = np.zeros(planes.space.dim)
         cost[used] = penalty.l1[used] + np.sqrt(0.5 * depth * P[:d])
@@ -326,7 +325,7 @@ class _Program:
         tangents[:, : len(used)] = self.rows[:, used]
         tangents[np.arange(n), self.xi[planes.blocks]] = -1.0
         floor[np.arange(K), self.xi] = -1.0
-        G, h = [tangents, floor], [-planes.offsets - self.rows @ self.origin, -self.master._infima.values]
+        G, h = [tangents, floor], [-self.heights, -self.master._infima.values]
         for sign in (1.0, -1.0):
             sides = np.zeros((len(thin), self.width))
             sides[np.arange(len(thin)), place[thin]] = sign

@@ -60,7 +60,7 @@ class Newton(IterativeSolver):
     Each point gives the plane of its slopes. A free intercept is one more variable, minimised over at every point. With
     several scores per row `dense` is not available, and with a free intercept, too, only `cg` is.
 
-    On little data (at most 200,000 entries, on one rank) bookkeeping takes longer than steps: where `auto` chooses
+    On little data (at most 150,000 entries, on one rank) bookkeeping takes longer than steps: where `auto` chooses
     `dense`, the loss is no quadratic, and nobody asks for each iteration (`callback`), only the point is recorded where
     steps have nearly met the tolerance.
 

@@ -80,7 +80,7 @@ class SemismoothNewton(IterativeSolver):
     With `sample`, the start is the solution on a sample of the rows. A free intercept is a variable of the subproblems
     that the regularizer does not touch (one score per row).
 
-    With l2 and little data (at most 200,000 entries, on one rank), and where nobody asks for each iteration
+    With l2 and little data (at most 150,000 entries, on one rank), and where nobody asks for each iteration
     (`callback`), none is recorded but the first, and those from where the multipliers prove the tolerance.
 
     Over ranks a loss of several scores per row takes more iterations, and longer than on one rank.

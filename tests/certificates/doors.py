@@ -47,6 +47,7 @@ def _by_estimator(problem, run):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         warnings.filterwarnings("ignore", ".*all weights are 0")
+        warnings.filterwarnings("ignore", ".*the run has ended where the gradient was small")
         return estimator.fit(problem.X, problem.y, sample_weight=problem.given_weights, offset=problem.offset).model_
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import mmap
 from collections.abc import Callable
 from typing import Any
 
@@ -75,10 +74,3 @@ class Stored(Features):
         if columns != rows.shape[1]:
             raise InputError(f"the data have {rows.shape[1]} features, expected {columns}")
         return self
-
-
-def willing(map: mmap.mmap, start: int, stop: int) -> None:
-    """Tell the system that bytes [start, stop) of a map are read soon; nothing where it takes no advice."""
-    first = start - start % mmap.PAGESIZE
-    if stop > first and hasattr(mmap, "MADV_WILLNEED"):
-        map.madvise(mmap.MADV_WILLNEED, first, stop - first)

@@ -54,15 +54,16 @@ class Stores:
         y: Any = label_sets(arrays) if "labels" in arrays else arrays.get("y")
         rows = store.rows
         with about(path):
-            for start, _, some in rows.parts():
-                _refuse_infinite(some, start)
             weights, groups, offset = (arrays.get(name) for name in ("weights", "groups", "offset"))
             data = Dataset.from_arrays(np.zeros((rows.shape[0], 1)), y, weights, groups, offset=offset)
         names = store.header.get("names")
         layout = Layout(formats.describe(self), rows.shape[1], None if names is None else tuple(names))
         start, stop = row_share(data.rows, part, parts, data.targets.groups)
         data = data.part(start, stop)
-        mine: Any = rows.part(start, stop)
+        with about(path):
+            mine: Any = rows.part(start, stop).checked()
+            for first, _, some in mine.parts():
+                _refuse_infinite(some, start + first)
         stream = store.bytes > MUCH * (available_bytes() or np.inf) if self.stream is None else self.stream
         if stream:
             X: Any = Stored(mine, lambda first, last: store.ahead(start + first, start + last))

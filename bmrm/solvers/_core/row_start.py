@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from bmrm.problem import IncompatibleError, InputError, Iteration, Scored, Vector, ability
 from bmrm.problem.abilities import ProblemSize, RowSample
 from bmrm.solvers._core.budget import Budgeted
-from bmrm.solvers._core.monitor import Monitor
+from bmrm.solvers._core.monitor import LITTLE, Monitor
 
 WELL_POSED, WORTH_IT = 2, 8
 """Rows per feature that a sample must have: with an explicit `sample` (else its minimum is no use), and by default."""
@@ -17,8 +17,6 @@ ENOUGH = 100
 """Most iterations on the sample."""
 SHARE = 0.05
 """Rows of the sample, as a share of all, where the option is null."""
-SMALL = 150_000
-"""Entries of X up to which the default is no sample: an iteration on all rows costs no more than its calls."""
 
 
 class SampleMinimum(NamedTuple):
@@ -74,7 +72,7 @@ def _share(wanted: float | None, monitor: Monitor, exact: bool) -> float:
     if wanted is not None:
         return wanted
     size = ability(monitor.risk, ProblemSize)
-    small = size is not None and size.entries <= SMALL
+    small = size is not None and size.entries <= LITTLE
     return 0.0 if small or (exact and _quadratic(monitor)) else SHARE
 
 

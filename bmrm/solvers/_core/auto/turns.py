@@ -97,7 +97,7 @@ class Turns(IterativeSolver):
     def _limited(self, run: Monitor, name: str) -> IterativeSolver:
         """The solver, to the same accuracy, for the iterations that are left."""
         limits = {field.name: getattr(self, field.name) for field in fields(IterativeSolver)}
-        limits["max_iterations"] = max(1, self.max_iterations - len(run.history))
+        limits["max_iterations"] = max(1, self.max_iterations - len(run.history) - run.ahead)
         return cast(IterativeSolver, SOLVERS.make(name, limits)).resolved()
 
 
