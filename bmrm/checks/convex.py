@@ -33,6 +33,11 @@ SAME = 1e-9
 KINK = 1e-6
 """Change of a slope within a few units of roundoff, as a share of the largest slope, above which the point is at a
 kink."""
+NEAR = (1e-5, 1e-7, 1e-9)
+"""Distances at which slopes are compared, relative to the size of the point or 1, until they are near enough: a kink
+shows at each, and curvature that changes on a short way at the last ones alone."""
+ROUGH = 0.1
+"""Relative change of a difference of slopes, once its length is halved, above which a shorter one is taken."""
 PARTS = (0.1, 0.5, 0.8)
 """Positions on a segment at which the value is compared with the chord."""
 
@@ -115,6 +120,11 @@ class Function:
     coarse: float = 0.0
     single: bool = False
     hidden: float = 0.0
+
+    @property
+    def near(self) -> tuple[float, ...]:
+        """Those of `NEAR` that show in a point of size 1."""
+        return tuple(h for h in NEAR if h > UNIT_32) if self.single else NEAR
 
     def where(self, x: Array) -> str:
         """The place for a message."""
@@ -303,13 +313,14 @@ def continuous_slopes(function: Function, place: Place) -> Iterator[Violation]:
     size = max(1.0, float(np.max(np.abs(place.x), initial=0.0)))
     largest = float(np.max(np.abs(place.slope), initial=0.0))
     for side in (-1.0, 1.0):
-        far, near = (function.at(place.x + side * h * size) for h in (1e-5, 1e-7))
-        if not (far.finite and near.finite):
+        others = [function.at(place.x + side * h * size) for h in function.near]
+        if not all(other.finite for other in others):
             continue
-        jumps = [float(np.max(np.abs(other.slope - place.slope), initial=0.0)) for other in (far, near)]
-        if jumps[1] > max(0.5 * jumps[0], 1e-4 * (1.0 + largest)):
-            text = f"the {function.slope} jumps by {jumps[1]:.3g} within {1e-7 * size:.1g}, but `smooth` is True"
-            yield function.violation("smoothness", place.x, jumps[1], text)
+        jumps = [float(np.max(np.abs(other.slope - place.slope), initial=0.0)) for other in others]
+        if all(near > max(0.5 * far, 1e-4 * (1.0 + largest)) for far, near in itertools.pairwise(jumps)):
+            within = f"{jumps[-1]:.3g} within {function.near[-1] * size:.1g}"
+            text = f"the {function.slope} jumps by {within}, but `smooth` is True"
+            yield function.violation("smoothness", place.x, jumps[-1], text)
 
 
 def second_derivative(
@@ -328,22 +339,35 @@ def second_derivative(
         if along < -4.0 * UNIT * float(np.sum(np.abs(step * found))):
             text = f"along step = {shown(step)} it is {along:.6g}, expected no number below 0"
             yield function.violation("second derivative", place.x, -along, text, step)
-        size = max(1.0, float(np.max(np.abs(place.x), initial=0.0)))
-        changes, rounding = [], 0.0
-        for h in (2e-5 * size, 1e-5 * size):
-            ahead, behind = function.at(place.x + h * step), function.at(place.x - h * step)
-            if not (ahead.finite and behind.finite):
-                return
-            changes.append((ahead.slope - behind.slope) / (2.0 * h))
-            rounding = (ahead.slope_rounding + behind.slope_rounding) / h
-        excess = np.abs(found - changes[1]) - 2.0 * np.abs(changes[1] - changes[0]) - rounding
+        measured = _change(function, place, step)
+        if measured is None:
+            return
+        change, error = measured
+        excess = np.abs(found - change) - error
         worst = int(np.argmax(excess))
-        if excess.size and excess.ravel()[worst] > 1e-9 * float(np.max(np.abs(changes[1]))):
+        if excess.size and excess.ravel()[worst] > 1e-9 * float(np.max(np.abs(change))):
             text = (
                 f"times step = {shown(step)} it is {np.ravel(found)[worst]:.8g} in entry {worst}, "
-                f"differences of slopes say {np.ravel(changes[1])[worst]:.8g}"
+                f"differences of slopes say {np.ravel(change)[worst]:.8g}"
             )
             yield function.violation("second derivative", place.x, float(excess.ravel()[worst]), text, step)
+
+
+def _change(function: Function, place: Place, step: Array) -> tuple[Array, Array] | None:
+    """What the slope changes by along a step, per unit, and how far that may be off; None where it is not known."""
+    size = max(1.0, float(np.max(np.abs(place.x), initial=0.0)))
+    for least in function.near:
+        changes, rounding = [], 0.0
+        for h in (2.0 * least * size, least * size):
+            ahead, behind = function.at(place.x + h * step), function.at(place.x - h * step)
+            if not (ahead.finite and behind.finite):
+                return None
+            changes.append((ahead.slope - behind.slope) / (2.0 * h))
+            rounding = (ahead.slope_rounding + behind.slope_rounding) / h
+        apart = np.abs(changes[1] - changes[0])
+        if float(np.max(apart, initial=0.0)) <= ROUGH * float(np.max(np.abs(changes[1]), initial=0.0)):
+            break
+    return changes[1], 2.0 * apart + rounding
 
 
 def lines(

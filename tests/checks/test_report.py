@@ -2,12 +2,14 @@
 
 import subprocess
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import bmrm
+from bmrm import extend
 from bmrm.checks.laws import shown
 from bmrm.cli import main
 from bmrm.problem import InputError
@@ -120,6 +122,53 @@ def test_long_arrays_are_shown_short():
     assert shown(np.arange(3.0)) == "(0, 1, 2)"
     assert shown(np.ones(100)) == "(1, 1, 1, 1, 1, 1, ...) of 100 entries, norm 10"
     assert shown(np.array([1.5])) == "1.5"
+
+
+@dataclass(frozen=True)
+class SmoothL1(extend.ScaledBy):
+    """lambda sum (sqrt(w^2 + width^2) - width)."""
+
+    width: float = extend.parameter(0.1, doc="half-width of the parabola", above=0.0, example=1.0)
+    smooth = True
+    factor = 1.0
+
+    def value(self, w):
+        return self.lam * float(np.sum(w**2 / (np.hypot(w, self.width) + self.width)))
+
+    def subgradient(self, w):
+        return self.lam * w / np.hypot(w, self.width)
+
+    def along(self, w, step):
+        def line(ts):
+            points = [w + t * step for t in ts]
+            return np.array([self.value(one) for one in points]), np.array(
+                [self.subgradient(one) @ step for one in points]
+            )
+
+        return line
+
+    def hessian_product(self, w, v):
+        return self.factor * self.lam * self.width**2 / np.hypot(w, self.width) ** 3 * v
+
+
+class Curved(SmoothL1):
+    factor = 1.1
+
+
+class Kinked(SmoothL1):
+    def subgradient(self, w):
+        return self.lam * np.sign(w)
+
+    def value(self, w):
+        return self.lam * float(np.abs(w).sum())
+
+
+@pytest.mark.parametrize("width", [1.0, 1e-2, 1e-4, 1e-5])
+def test_curvature_on_a_short_way_is_told_from_kinks_and_mistakes(width):
+    assert bmrm.check_regularizer(SmoothL1(0.01, width=width)).ok
+    broken = {one.law for one in bmrm.check_regularizer(Curved(0.01, width=width)).violations}
+    assert broken == {"second derivative"}
+    assert "smoothness" in {one.law for one in bmrm.check_regularizer(Kinked(0.01, width=width)).violations}
 
 
 def test_a_solver_is_told_that_it_has_no_laws(capsys):
