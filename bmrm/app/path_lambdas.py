@@ -34,7 +34,8 @@ Family = Callable[[float], Regularizer]
 FEW_ROWS, MANY_ROWS = 1e-2, 1e-3
 """Default ratio of the last lambda to the first, by whether there are fewer rows than features."""
 HUGE = 1e30
-"""Lambda, in multiples of the largest slope, at which kinks keep all weights at 0."""
+"""Lambda, in multiples of the largest slope, at which kinks keep all weights at 0; and the largest ratio of the first
+lambda to where it presumably is."""
 CLOSE, EPS = 1e-12, float(np.finfo(np.float64).eps)
 """Relative distance of the first two lambdas of a search."""
 EXACT = 1e-12
@@ -43,6 +44,7 @@ FAR = 1e3
 """Lambda, in multiples of the one that leaves weights of 0 at 0, where only weights without a penalty are fitted."""
 TRIES = 20
 """Times that lambda is raised until such a fit leaves the others at 0."""
+NO_PATH = "lambda_max is 0: weights of 0 explain the targets as well as any others, so there is no path"
 
 
 def family_of(regularizer: Any) -> Family:
@@ -127,7 +129,7 @@ def lambda_max(risk: Risk, family: Family, solver: Solver, tolerance: float) -> 
     Raises
     ------
     InputError
-        Where weights of 0 are a minimum for every lambda.
+        Where weights of 0 are a minimum for every lambda, or there is no lambda for which their gap is `tolerance`.
     IncompatibleError
         Where it cannot be told: the regularizer has no conjugate, or is not 0 at 0.
     """
@@ -144,7 +146,7 @@ def lambda_max(risk: Risk, family: Family, solver: Solver, tolerance: float) -> 
         value, slope = _beside_free(risk, family, solver, free, slope)
     size = float(np.abs(slope).max(initial=0.0))
     if not size > 0.0:
-        raise InputError("lambda_max is 0: weights of 0 explain the targets as well as any others, so there is no path")
+        raise InputError(NO_PATH)
 
     def dual(lam: float) -> float:
         """Omega* of the slopes, which is how much J could fall below that at 0."""
@@ -168,12 +170,16 @@ def _guess(omega: Any, slope: Vector, size: float) -> float:
 
 
 def _least(dual: Callable[[float], float], goal: float, guess: float) -> float:
-    """The least lambda with dual(lambda) <= goal, up to rounding; `dual` falls."""
+    """The least lambda with dual(lambda) <= goal, up to rounding; `dual` falls. InputError where there is none."""
     low, high, factor = guess * (1.0 - CLOSE), guess, 1.0 + CLOSE
     while dual(high) > goal:
+        if high > HUGE * guess:
+            raise InputError("weights of 0 meet the tolerance for no lambda, so that none is the first; give lambdas")
         low, high, factor = high, high * factor, factor**2
     factor = 1.0 + CLOSE
     while dual(low) <= goal:
+        if low < guess / HUGE:
+            raise InputError(NO_PATH)
         low, high, factor = low / factor, low, factor**2
     while high > low * (1.0 + 4.0 * EPS):
         middle = math.sqrt(low) * math.sqrt(high)
