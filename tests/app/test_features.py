@@ -14,7 +14,6 @@ from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 import bmrm
 from bmrm.app.pipeline.features import GroupRows
 from bmrm.cli import main
-from bmrm.data.digest import digests
 from bmrm.data.features import FEATURES
 from bmrm.data.matrix import Csr
 from bmrm.data.writers import write_svmlight
@@ -42,8 +41,7 @@ def section(name, **options):
 def made(options, X):
     """What a map makes of rows, and the map."""
     matrix = Csr.from_scipy(X) if sp.issparse(X) else X
-    data = bmrm.Dataset.from_arrays(X, np.zeros(X.shape[0]))
-    map, found = FEATURES.instance(options).fitted(GroupRows(matrix, digests(data), Alone()))
+    map, found = FEATURES.instance(options).fitted(GroupRows(matrix, matrix, Alone()))
     return map, found.to_dense() if isinstance(found, Csr) else found
 
 
@@ -217,6 +215,16 @@ def test_a_transformer(tmp_path):
     with pytest.raises(InputError, match="features a PCA makes cannot be saved, its file has arrays only"):
         model.save(tmp_path / "m.npz")
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_a_transformer_makes_a_row_for_each(sparse):
+    class Halves(PCA):
+        def transform(self, X):
+            return sp.csr_matrix(X[::2]) if sparse else X[::2]
+
+    with pytest.raises(InputError, match=r"Halves gave float64 of shape \(75, 5\), expected numbers \(150, features\)"):
+        bmrm.fit(X, Y, features=Halves(3), **TIGHT)
 
 
 def test_estimators_with_calibration():

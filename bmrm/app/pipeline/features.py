@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -61,12 +62,23 @@ PLAIN = str, int, float, bool, type(None)
 
 @dataclass(frozen=True)
 class GroupRows:
-    """As of `AllRows`."""
+    """As of `AllRows`.
+
+    Parameters
+    ----------
+    X : of this rank.
+    read : the same as they were read: what is scaled is rounded otherwise on other ranks.
+    group : the ranks.
+    """
 
     X: Matrix
-    keys: NDArray[np.uint64]
-    """Numbers that depend on the content of each row alone."""
+    read: Matrix
     group: Group
+
+    @cached_property
+    def keys(self) -> NDArray[np.uint64]:
+        """Numbers that depend on the content of each row alone."""
+        return digests(Dataset(self.read, Targets(np.zeros(self.read.shape[0]))))
 
     @property
     def total(self) -> int:
@@ -166,12 +178,10 @@ class Featured:
             for part, data in parts.items():
                 _refuse_too_many(features, part, data)
             X = scaled(train.X, *by)
-        # of rows as they were read: what is scaled is rounded otherwise on other ranks
-        keys = digests(Dataset(train.X, Targets(np.zeros(train.rows))))
         section = section_of(features)
         assert section is not None
         with one_thread(threads or group.cores_per_rank):
-            map, made = features.fitted(GroupRows(X, keys, group))
+            map, made = features.fitted(GroupRows(X, train.X, group))
         fitted = FittedFeatures(section, map, train.features, *by)
         with together(group):
             finite(made, section["name"])

@@ -63,6 +63,9 @@ class IncompleteCholesky:
 
     def fitted(self, rows: AllRows) -> tuple[KernelMap, Matrix]:
         """As of `Features`."""
+        from scipy.linalg import solve_triangular
+        from scipy.sparse import csr_matrix, vstack
+
         X = rows.X
         kernel = Kernel(self.kernel, self.gamma or 1.0 / max(1, X.shape[1]), self.degree, self.coef0)
         mine, left = plain(X), kernel.diagonal(X)
@@ -75,24 +78,16 @@ class IncompleteCholesky:
             first = value if first is None else first
             if not value > LEAST * first or rest <= self.trace * whole:
                 break
-            x: Any = Csr.from_scipy(_sparse(row)) if isinstance(X, Csr) else row[None].astype(X.dtype)
+            x: Any = csr_matrix(row) if isinstance(X, Csr) else row[None].astype(X.dtype)
             corner[count, :count], corner[count, count] = beside, np.sqrt(value)
-            column = np.ascontiguousarray(kernel.between(mine, plain(x))[:, 0])
+            column = np.ascontiguousarray(kernel.between(mine, x)[:, 0])
             advance(factor, count, column, corner[count, :count].copy(), float(corner[count, count]), left)
             rest = float(rows.sum(np.array([left.sum()]))[0])
-            pivots.append(row)
+            pivots.append(x)
         if not pivots:
             raise InputError("features: the kernel of no row with itself is above 0")
-        from scipy.linalg import solve_triangular
-
         rank = len(pivots)
         table = solve_triangular(corner[:rank, :rank], np.eye(rank), lower=True).T
-        kept: Matrix = Csr.from_scipy(_sparse(np.array(pivots))) if isinstance(X, Csr) else np.array(pivots, X.dtype)
+        kept: Matrix = Csr.from_scipy(vstack(pivots, format="csr")) if isinstance(X, Csr) else np.concatenate(pivots)
         made = np.ascontiguousarray(factor[:rank].T.astype(dtype_of(X), copy=False))
         return KernelMap(kernel, kept, np.ascontiguousarray(table)), made
-
-
-def _sparse(rows: Any) -> Any:
-    from scipy.sparse import csr_matrix
-
-    return csr_matrix(np.atleast_2d(rows))

@@ -76,12 +76,12 @@ def made_by(transformer: Transformer, X: Matrix) -> Matrix:
     from scipy.sparse import issparse
 
     made = transformer.transform(plain(X))
-    if issparse(made):
-        return Csr.from_scipy(made)
-    array = np.asarray(made)
-    if array.ndim != 2 or array.shape[0] != X.shape[0] or array.dtype.kind not in "fiub":
+    table = made if issparse(made) else np.asarray(made)
+    if table.ndim != 2 or table.shape[0] != X.shape[0] or table.dtype.kind not in "fiub":
         raise InputError(
-            f"features: {type(transformer).__name__} gave {array.dtype} of shape {array.shape}, expected numbers "
+            f"features: {type(transformer).__name__} gave {table.dtype} of shape {table.shape}, expected numbers "
             f"({X.shape[0]}, features)"
         )
-    return np.ascontiguousarray(array, array.dtype if array.dtype == np.float32 else np.float64)
+    if issparse(made):
+        return Csr.from_scipy(made)
+    return np.ascontiguousarray(table, table.dtype if table.dtype == np.float32 else np.float64)
