@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from bmrm.kernels.blocks import descent as kernels
 from bmrm.kernels.blocks import separable
-from bmrm.kernels.blocks.descent import BlockGrams, BlockQuadratic, History, survey
+from bmrm.kernels.blocks.descent import BlockGrams, BlockQuadratic, History
 from bmrm.kernels.products.columns import Columns, StopRule
 from bmrm.kernels.products.vectors import dot
 from bmrm.problem import Check, Vector, unchecked
@@ -80,9 +80,8 @@ class BlockSweeps(ABC):
         self._model, self._grams = model, grams
         self.state = np.zeros(6)
         """As of the kernel `descend`."""
-        self._last: tuple[Vector, Vector, Vector, BlockPenalty] | None = None
-        self.extrapolated = 0
-        """Extrapolations that were better than the sweeps before."""
+        self.r = np.empty(0)
+        """Of the last x; as of `beginning`."""
 
     @abstractmethod
     def beginning(self, gradient: Vector) -> tuple[Vector, Vector]:
@@ -95,10 +94,6 @@ class BlockSweeps(ABC):
     @abstractmethod
     def smooth(self, gradient: Vector, d: Vector, r: Vector, offset: float, level: float) -> float:
         """The quadratic with its gradient at d."""
-
-    @abstractmethod
-    def slope(self, gradient: Vector, r: Vector) -> Vector:
-        """Its slope there, computed anew."""
 
     def spent(self, visited: int) -> None:  # noqa: B027
         """Charge the visits of so many columns, where something counts them."""
@@ -128,16 +123,8 @@ class BlockSweeps(ABC):
         if not np.all(np.isfinite(x)):
             x, worst = w.copy(), math.inf
             r, self.state[:] = self.beginning(gradient)[1], 0.0
-        self._last = gradient, x, r, penalty
+        self.r = r
         return x, float(worst)
-
-    def distance(self) -> float:
-        """How far the farthest block of the last x is from what its subdifferential allows, anew; half a sweep."""
-        if self._last is None:
-            return math.inf
-        gradient, x, r, penalty = self._last
-        away, used = np.empty(penalty.blocks), np.empty(penalty.blocks, np.bool_)
-        return float(survey(x, -self.slope(gradient, r), tuple(penalty), away, used))
 
     def _extrapolate(
         self, gradient: Vector, w: Vector, x: Vector, r: Vector, arrays: tuple[Any, ...], history: History
@@ -149,7 +136,8 @@ class BlockSweeps(ABC):
         trace = float(np.trace(system))
         if not (0.0 < trace < math.inf):
             return
-        system.flat[:: SWEEPS + 1] += REGULAR * trace
+        system /= trace
+        system.flat[:: SWEEPS + 1] += REGULAR
         shares = np.linalg.solve(system, np.ones(SWEEPS))
         total = float(shares.sum())
         if not (math.isfinite(total) and total != 0.0):
@@ -165,7 +153,6 @@ class BlockSweeps(ABC):
             x[:], r[:] = ahead, there
             self.state[0], self.state[1] = offset, level
             self.state[2] += before - after
-            self.extrapolated += 1
 
 
 class GramSweeps(BlockSweeps):
@@ -199,7 +186,3 @@ class GramSweeps(BlockSweeps):
     def smooth(self, gradient: Vector, d: Vector, r: Vector, offset: float, level: float) -> float:
         """As of `BlockSweeps`."""
         return 0.5 * dot(d, r + gradient)
-
-    def slope(self, gradient: Vector, r: Vector) -> Vector:
-        """As of `BlockSweeps`."""
-        return r

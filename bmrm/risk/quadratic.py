@@ -427,6 +427,7 @@ class BlockColumns(BlockSweeps):
         model = BlockQuadratic(entries.sums, shifts, root_sum, shifts, free)
         super().__init__(model, grams_of(partition, starts, values, diagonal))
         self._steps = np.zeros(shifts.size)
+        self._last: tuple[Vector, Vector, BlockPenalty] | None = None
 
     def _centre(self, partition: BlockPenalty, starts: Places, values: Vector) -> None:
         """Of columns less what they are to be less, from that of the columns."""
@@ -447,8 +448,19 @@ class BlockColumns(BlockSweeps):
     ) -> tuple[Vector, float]:
         """As of `BlockModel`."""
         x, left = super().minimise(gradient, w, penalty, goal, share, most)
-        self._steps = x - w
+        self._steps, self._last = x - w, (gradient, x, penalty)
         return x, left
+
+    def distance(self) -> float:
+        """As of `BlockModel`."""
+        if self._last is None:
+            return math.inf
+        gradient, x, penalty = self._last
+        entries, along = self._entries, self.r + self.state[0] * self._entries.roots
+        self.meter.charge(0.25 * entries.share)
+        slope = gradient + entries.pull(np.arange(x.size), along) - self._shifts * dot(entries.roots, along)
+        away, used = np.empty(penalty.blocks), np.empty(penalty.blocks, np.bool_)
+        return float(by_blocks.survey(x, -slope, tuple(penalty), away, used))
 
     def beginning(self, gradient: Vector) -> tuple[Vector, Vector]:
         """As of `BlockSweeps`."""
@@ -462,15 +474,6 @@ class BlockColumns(BlockSweeps):
     def smooth(self, gradient: Vector, d: Vector, r: Vector, offset: float, level: float) -> float:
         """As of `BlockSweeps`; `level` is less the shifts already."""
         return dot(gradient, d) + 0.5 * (dot(r, r) + offset * (2.0 * level + offset * self._root_sum))
-
-    def slope(self, gradient: Vector, r: Vector) -> Vector:
-        """As of `BlockSweeps`; half a sweep."""
-        entries = self._entries
-        along = r + self.state[0] * entries.roots
-        self.meter.charge(0.25 * entries.share)
-        rise = entries.pull(np.arange(gradient.size), along) - self._shifts * dot(entries.roots, along)
-        slope: Vector = gradient + rise
-        return slope
 
     def spent(self, visited: int) -> None:
         """As of `BlockSweeps`."""

@@ -16,7 +16,7 @@ from bmrm.problem.abilities import ColumnModel, ProblemSize, QuadraticModel
 from bmrm.registry import parameter
 from bmrm.solvers import register
 from bmrm.solvers._core.block_descent import COLUMNS_NEEDED, BlockRun
-from bmrm.solvers._core.covariance import SPOILT, Covariance
+from bmrm.solvers._core.covariance import Covariance
 from bmrm.solvers._core.gram_model import GramModel
 from bmrm.solvers._core.monitor import IterativeSolver, Monitor, Steps
 from bmrm.solvers._core.outer import UNTRUE
@@ -121,10 +121,6 @@ class _ColumnRun(Run):
         self.ready: tuple[Point, Columns, ColumnModel] | None = None
         """The model around a point that slopes were made feasible by."""
         self.quadratic = self.rows.phi.facts.quadratic
-        self.curvature: Scores | None = None
-        """That the last model has."""
-        self.worst = np.inf
-        """The largest violation before the last step by a Gram matrix, among its columns."""
 
     def details(self) -> dict[str, Any]:
         """Also how often a Gram matrix was formed."""
@@ -154,16 +150,13 @@ class _ColumnRun(Run):
 
     def propose(self, at: Point, aim: float, away: Vector, worst: float) -> tuple[Vector, Scores]:
         """As of `Run`."""
-        if not self.by_residual and float(away[self.inside].max(initial=0.0)) > SPOILT * self.worst:
-            self.covariance.trusted = False
-        curvature = self.rows.curvature(at.f, self.damping)
-        before = self.curvature
-        kept = before is not None and not self.rows.phi.total((curvature - before) ** 2)[0] > 0.0
-        self.curvature = curvature
+        if not self.by_residual:
+            self.covariance.look_back(float(away[self.inside].max(initial=0.0)))
+        curvature, kept = self.covariance.curvature_at(at.f, self.damping)
         W = self._chosen(at, away)
         gram = self.covariance.model(W, curvature, kept)
         if gram is not None:
-            self.worst = float(away[gram.columns].max(initial=0.0))
+            self.covariance.worst = float(away[gram.columns].max(initial=0.0))
             return self._by_gram(gram, at, aim)
         return self._by_residual(W, kept, at, aim, away)
 
@@ -183,13 +176,14 @@ class _ColumnRun(Run):
         self._look_back(away)
         share, model = self.judged(away, self.inside), self.model
         if model is None or not (kept and np.array_equal(W, self.inside)):
-            assert self.curvature is not None
+            curvature = self.covariance.curvature
+            assert curvature is not None
             ready, self.ready = self.ready, None
             if ready is not None and ready[0] is at and np.array_equal(W, ready[1]):
                 model = self.model = ready[2]
             else:
                 self.model = model = ready = None
-                model = self.model = self.columns.model(W, self.curvature, self.rows.free)
+                model = self.model = self.columns.model(W, curvature, self.rows.free)
         goal, after = self.least_goal(aim), at.w.copy()
         with self.run.master():
             after[W], self.left = model.minimise(at.a[W], at.w[W], aim, self.l2, goal, share, self.options.sweeps)

@@ -19,7 +19,7 @@ from bmrm.problem.abilities import BlockModel, ProblemSize, QuadraticModel
 from bmrm.problem.regularizer import BlockPenalty
 from bmrm.solvers._core.best import ROUNDING
 from bmrm.solvers._core.block_sets import Blocks, Marks, Omega, chosen_blocks, part_of
-from bmrm.solvers._core.covariance import SPOILT, Covariance
+from bmrm.solvers._core.covariance import Covariance
 from bmrm.solvers._core.gap_safe import SafeBlocks
 from bmrm.solvers._core.gram_model import GramModel
 from bmrm.solvers._core.monitor import Monitor
@@ -72,10 +72,8 @@ class BlockRun(Outer):
         """The last Gram matrix, and its blocks."""
         self.by_residual = False
         """Whether the last step was by updates of the residual."""
-        self.curvature: Scores | None = None
-        """That the last model has."""
-        self.worst, self.finer = math.inf, 1.0
-        """The largest violation before the last step by a Gram matrix, among its blocks."""
+        self.finer = 1.0
+        """How much more accurately than the tolerance seems to ask models are solved, see `FINER`."""
         self.steepest = 0.0
         """The largest distance from optimality so far, where weights are free."""
         self.sizes = np.diff(penalty.starts)
@@ -146,12 +144,9 @@ class BlockRun(Outer):
         return max(FINISH * self.finer * min(goal, scale), 0.1 * ROUNDING * scale)
 
     def _proposed(self, at: Point, aim: BlockPenalty, away: Vector, used: Marks) -> tuple[Vector, Scores]:
-        if not self.by_residual and float(away[self.inside].max(initial=0.0)) > SPOILT * self.worst:
-            self.covariance.trusted = False
-        curvature = self.rows.curvature(at.f, self.damping)
-        before = self.curvature
-        kept = before is not None and not self.rows.phi.total((curvature - before) ** 2)[0] > 0.0
-        self.curvature = curvature
+        if not self.by_residual:
+            self.covariance.look_back(float(away[self.inside].max(initial=0.0)))
+        curvature, kept = self.covariance.curvature_at(at.f, self.damping)
         count = int(self.sizes[used].sum())
         full = count > FULL * self.sizes[self.inside].sum() > 0
         room = max(self.first_columns, GROWTH * (1 + full) * count)
@@ -171,7 +166,7 @@ class BlockRun(Outer):
         if self.gram is None or self.gram[0] is not gram:
             self.gram = gram, blocks, GramSweeps(gram.H, part_of(aim, blocks)[1], self.run.budget.check)
         _, self.inside, sweeps = self.gram
-        self.worst = float(away[self.inside].max(initial=0.0))
+        self.covariance.worst = float(away[self.inside].max(initial=0.0))
         W, part = part_of(aim, self.inside)
         after = at.w.copy()
         with self.run.master():
@@ -190,9 +185,10 @@ class BlockRun(Outer):
             self.left = max(self.left, self.model.distance())
         share, (W, part) = self.judged(away, self.inside), part_of(aim, blocks)
         if self.model is None or not (kept and np.array_equal(blocks, self.inside)):
-            assert self.curvature is not None
+            curvature = self.covariance.curvature
+            assert curvature is not None
             self.model = None  # before another one is made
-            self.model = self.columns.model(W, self.curvature, self.rows.free).by_blocks(part)
+            self.model = self.columns.model(W, curvature, self.rows.free).by_blocks(part)
         after = at.w.copy()
         with self.run.master():
             after[W], self.left = self.model.minimise(at.a[W], at.w[W], part, goal, share, self.sweeps)

@@ -45,13 +45,27 @@ class Covariance:
     ----------
     grams : Gram matrices formed.
     trusted : whether they have given true models so far.
+    worst : the largest violation before the last step by one, among its columns.
+    curvature : of the last model; None before the first.
     """
 
     def __init__(self, meter: Meter, rows: RowwiseRisk, size: ProblemSize | None) -> None:
-        self.grams, self.trusted = 0, True
+        self.grams, self.trusted, self.worst = 0, True, np.inf
+        self.curvature: Scores | None = None
         self._meter, self._rows, self._before = meter, rows, meter.reading
         self._size = size if rows.phi.facts.quadratic else None
         self._model: GramModel | None = None
+
+    def look_back(self, left: float) -> None:
+        """Trust them no more if the last step was by one, and so large a violation is left among its columns."""
+        if left > SPOILT * self.worst:
+            self.trusted = False
+
+    def curvature_at(self, f: Scores, damping: float) -> tuple[Scores, bool]:
+        """Of the next model, and whether it is that of the last one."""
+        before, self.curvature = self.curvature, self._rows.curvature(f, damping)
+        kept = before is not None and not self._rows.phi.total((self.curvature - before) ** 2)[0] > 0.0
+        return self.curvature, kept
 
     def model(self, W: Columns, curvature: Scores, kept: bool) -> GramModel | None:
         """Of the columns `W` or more; the last one where it has them and `kept`, the curvature, too."""

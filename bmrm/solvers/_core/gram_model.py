@@ -59,11 +59,6 @@ class GramModel:
         self.H.flat[:: columns.size + 1] += ridge if ridge > 0.0 else 1.0
 
     @property
-    def total(self) -> float:
-        """The sum of the curvatures, with a free intercept; else 0."""
-        return self._total
-
-    @property
     def border(self) -> Vector:
         """The columns times the curvatures, with a free intercept."""
         return self._border
