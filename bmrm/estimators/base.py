@@ -43,7 +43,6 @@ if TYPE_CHECKING:
     from typing_extensions import dataclass_transform
 
     from bmrm.app.model import Model
-    from bmrm.app.path import Path
     from bmrm.data.features._core.rows import Features
     from bmrm.data.features._core.transformer import Transformer
     from bmrm.problem import Loss, Regularizer, Solver
@@ -298,50 +297,28 @@ class LinearEstimator(BaseEstimator):
         """The callback that prints as `verbose` says."""
         return _printed(self.verbose)
 
-    def _walked(self, data: Dataset, loss: Any, free: bool, grid: Mapping[str, Any], **more: Any) -> Path:
-        """The path, see `bmrm.path`, of which `grid` are the arguments that say which lambdas."""
-        self._check_ranges()
-        from bmrm.app.path import path  # loads numba
-
-        family = self.regularizer
-        if family is None:
-            l1_ratio = self._value("l1_ratio")
-            family = (
-                {"name": "elastic_net", "l1_ratio": l1_ratio} if 0.0 < l1_ratio < 1.0 else "l1" if l1_ratio else "l2"
-            )
-        bias: Literal["free", "none"] = "free" if free and not facts_of(loss).no_free_intercept else "none"
-        return path(
-            data,
-            loss=loss,
-            regularizer=family,
-            lambdas=grid["alphas"],
-            n_lambdas=grid["n_alphas"],
-            ratio=grid["eps"],
-            stop=grid["stop"],
-            solver=self._solver(),
-            bias=bias,
-            threads=self._value("threads"),
-            callback=_printed(self.verbose),
-            features=self.features,
-            **more,
-        )
-
     def _omega(self) -> tuple[Any, float | None]:
         """The arguments `regularizer` and `lam` of `bmrm.fit`."""
+        family = self._family("alpha", "l1_ratio")
         if self.regularizer is not None:
-            for name in ("alpha", "l1_ratio"):
-                if not self._is_default(name):
-                    raise InputError(
-                        f"{self._title}: {name} is {shown(getattr(self, name))} beside a regularizer, expected one of "
-                        "the two; the regularizer has its own lambda, as in {'name': 'l1', 'lambda': 1e-3}"
-                    )
-            return self.regularizer, None
-        alpha, l1_ratio = self._value("alpha"), self._value("l1_ratio")
+            return family, None
+        alpha = self._value("alpha")
         if alpha == 0.0:
             return "none", None
-        if 0.0 < l1_ratio < 1.0:
-            return {"name": "elastic_net", "lambda": alpha, "l1_ratio": l1_ratio}, None
-        return "l1" if l1_ratio else "l2", alpha
+        return ({**family, "lambda": alpha}, None) if isinstance(family, Mapping) else (family, alpha)
+
+    def _family(self, *beside: str) -> Any:
+        """The regularizer, without lambda where it is not given; InputError for what is given beside it."""
+        l1_ratio = self._value("l1_ratio")
+        if self.regularizer is None:
+            return {"name": "elastic_net", "l1_ratio": l1_ratio} if 0.0 < l1_ratio < 1.0 else "l1" if l1_ratio else "l2"
+        for name in beside:
+            if not self._is_default(name):
+                raise InputError(
+                    f"{self._title}: {name} is {shown(getattr(self, name))} beside a regularizer, expected one of "
+                    "the two; the regularizer has its own lambda, as in {'name': 'l1', 'lambda': 1e-3}"
+                )
+        return self.regularizer
 
     def _solver(self) -> Any:
         """The solver with `tol` and the other options, unless it brings its own."""

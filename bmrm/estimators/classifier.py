@@ -21,6 +21,7 @@ from bmrm.data.frames import categories_of
 from bmrm.data.label_types import stored
 from bmrm.data.labels import LabelSets, in_form
 from bmrm.estimators.base import estimator, has_probabilities, places_in, present
+from bmrm.estimators.paths import PathEstimator
 from bmrm.estimators.rows import RowEstimator
 from bmrm.losses import LOSSES
 from bmrm.problem import InputError, Loss, LossFacts, facts_of, provides, shown
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from bmrm.app.model import Model
-    from bmrm.app.path import Path
 
 TINY = float(np.finfo(np.float64).tiny)
 FEW = 20
@@ -38,7 +38,7 @@ FEW = 20
 
 
 @estimator
-class Classifier(ClassifierMixin, RowEstimator):
+class Classifier(ClassifierMixin, PathEstimator):
     """Linear classification, two classes or more, by any convex loss.
 
     Minimises Omega(w) + R(w), R the mean loss by weight, with a lower bound of the minimum.
@@ -92,36 +92,6 @@ class Classifier(ClassifierMixin, RowEstimator):
         data, loss, more = self._prepared(X, y, sample_weight, offset)
         more |= {"calibrate": self.calibrate} | ({} if more else {"classes": self.classes})
         return self._taken(self._train(data, loss, self.fit_intercept, **more))
-
-    def path(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: Any = None,
-        offset: Any = None,
-        *,
-        alphas: Sequence[float] | NDArray[np.float64] | None = None,
-        n_alphas: int = 100,
-        eps: float | None = None,
-        stop: Mapping[str, float] | None = None,
-    ) -> Path:
-        """Models for many `alpha`, from the largest down, each certified; the parameter `alpha` is not looked at.
-
-        Parameters
-        ----------
-        y : (rows,) labels, or what else `fit` takes.
-
-        Raises
-        ------
-        InputError
-            As `fit`; for alphas that do not decrease, and beside `calibrate` or `classes`.
-        """
-        for name in ("calibrate", "classes"):
-            if not self._is_default(name):
-                raise InputError(f"{self._title}.path: {name} is {shown(getattr(self, name))}, expected the default")
-        data, loss, more = self._prepared(X, y, sample_weight, offset)
-        grid = {"alphas": alphas, "n_alphas": n_alphas, "eps": eps, "stop": stop}
-        return self._walked(data, loss, self.fit_intercept, grid, **more)
 
     def _prepared(self, X: Any, y: Any, sample_weight: Any, offset: Any) -> tuple[Dataset, Any, dict[str, Any]]:
         """The rows, the loss that fits them, and what the weights of classes are where rows have shares of them."""

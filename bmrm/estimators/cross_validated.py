@@ -17,6 +17,7 @@ from bmrm.problem import IncompatibleError, InputError, facts_of, shown
 
 if TYPE_CHECKING:
     from bmrm.app.model import Model
+    from bmrm.app.path import Path
     from bmrm.estimators.base import LinearEstimator as _Estimator
     from bmrm.search.cross_validation import CrossValidation
 else:
@@ -149,6 +150,9 @@ class ClassifierCV(CrossValidated, Classifier):
 
     def _train(self, data: Dataset, loss: Any, free: bool, **more: Any) -> Model:
         return super()._train(data, loss, free, **{"class_weight": self.class_weight, **more})
+
+    def _walked(self, data: Dataset, loss: Any, **more: Any) -> Path:
+        return super()._walked(data, loss, **{"class_weight": self.class_weight, **more})
 
 
 @estimator

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import field
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -12,20 +12,19 @@ from sklearn.base import OutlierMixin, RegressorMixin
 from sklearn.metrics import r2_score
 from sklearn.utils import Tags
 
-from bmrm.data.dataset import plain_labels
+from bmrm.data.dataset import Dataset, plain_labels
 from bmrm.data.frames import categories_of
 from bmrm.estimators.base import estimator, places_in
+from bmrm.estimators.paths import PathEstimator
 from bmrm.estimators.rows import RowEstimator
 from bmrm.problem import InputError, Loss, LossFacts, facts_of
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-    from bmrm.app.path import Path
-
 
 @estimator
-class Regressor(RegressorMixin, RowEstimator):
+class Regressor(RegressorMixin, PathEstimator):
     """Linear regression by any convex loss: least squares, quantiles, Huber's, Poisson and others.
 
     Parameters
@@ -63,41 +62,18 @@ class Regressor(RegressorMixin, RowEstimator):
         ConvergenceWarning
             With the gap, where it is wider than `tol`.
         """
-        loss = self._prepared_loss()
-        X, y = self._training_rows(X, y, y_numeric=True, multi_output=True)
-        model = self._train(self._dataset(X, y, sample_weight, offset=offset), loss, self.fit_intercept)
+        data, loss, more = self._prepared(X, y, sample_weight, offset)
+        model, y = self._train(data, loss, self.fit_intercept, **more), data.targets.y
         self._table = y.ndim == 2 and (y.shape[1] > 1 or facts_of(loss).task == "multivariate")
         self.coef_ = np.atleast_2d(model.weights.T) if self._table else model.weights.reshape(-1)
         self.intercept_ = model.intercept if self._table else float(model.intercept[0])
         return self
 
-    def path(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: Any = None,
-        offset: Any = None,
-        *,
-        alphas: Sequence[float] | NDArray[np.float64] | None = None,
-        n_alphas: int = 100,
-        eps: float | None = None,
-        stop: Mapping[str, float] | None = None,
-    ) -> Path:
-        """Models for many `alpha`, from the largest down, each certified; the parameter `alpha` is not looked at.
-
-        Parameters
-        ----------
-        y : (rows,) numbers.
-
-        Raises
-        ------
-        InputError
-            As `fit`; for alphas that do not decrease.
-        """
+    def _prepared(self, X: Any, y: Any, sample_weight: Any, offset: Any) -> tuple[Dataset, Any, dict[str, Any]]:
+        """As of `PathEstimator`."""
         loss = self._prepared_loss()
         X, y = self._training_rows(X, y, y_numeric=True, multi_output=True)
-        grid = {"alphas": alphas, "n_alphas": n_alphas, "eps": eps, "stop": stop}
-        return self._walked(self._dataset(X, y, sample_weight, offset=offset), loss, self.fit_intercept, grid)
+        return self._dataset(X, y, sample_weight, offset=offset), loss, {}
 
     def predict(self, X: Any, offset: Any = None) -> NDArray[np.float64]:
         """Numbers, (rows,) or (rows, targets): the scores, or their exponentials for losses with a logarithmic link."""

@@ -248,6 +248,8 @@ def test_estimators_walk_too(cancer, diabetes):
     other = bmrm.path(X, named, n_lambdas=5, ratio=0.1, **given)
     assert one.objectives == pytest.approx(other.objectives, rel=1e-12)
     assert one.models[-1].labels.tolist() == ["benign", "malign"]
+    chosen = bmrm.ClassifierCV("logistic", l1_ratio=1.0, class_weight="balanced", tol=1e-6)
+    assert chosen.path(X, named, n_alphas=5, eps=0.1).objectives == pytest.approx(other.objectives, rel=1e-12)
     X, y = diabetes
     regressor = bmrm.Regressor("least_squares", l1_ratio=0.5, fit_intercept=False)
     one = regressor.path(X, y, alphas=[1.0, 0.1], stop={"nonzeros": 1})
@@ -260,6 +262,8 @@ def test_estimators_walk_too(cancer, diabetes):
     }
     with pytest.raises(InputError, match=r"Classifier\.path: calibrate is 'sigmoid', expected the default"):
         bmrm.Classifier(calibrate="sigmoid").path(*cancer)
+    with pytest.raises(InputError, match=r"Regressor: l1_ratio is 0\.5 beside a regularizer"):
+        bmrm.Regressor(regularizer="group_l2", l1_ratio=0.5).path(X, y)
     with pytest.raises(InputError, match=r"lambdas: number 1 is 0\.2 after 0\.1"):
         bmrm.Regressor("least_squares").path(X, y, alphas=[0.1, 0.2])
 
