@@ -26,19 +26,21 @@ from bmrm.solvers._core.monitor import IterativeSolver
 from bmrm.solvers._core.rowwise import RowwiseRisk
 
 WIDEST = 2_000
-"""Most columns of a Gram matrix."""
+"""Most columns of a Gram matrix, which then takes 32 MB."""
 FINEST = 1e-9
 """Least relative gap that is proved so; below it rounding matters, which the solvers measure."""
 AT_ONCE, ROOM = 25, 1 << 26
-"""Points whose proofs read the rows together, and most bytes of their scores."""
+"""Points whose proofs read the rows together, so that a proof costs a twenty-fifth of a pass; and most bytes of their
+scores."""
 FIRST, SHARPER, ROUNDS = 0.3, 0.2, 12
 """Accuracy of the first descent of a point, relative to what the gap allows; the factor and the number of the next."""
 SPARE = 0.8
 """Share of the tolerance that the gap by the Gram matrix may be: the rest is for its rounding."""
 NARROW = 400
-"""Most weights for which the matrix has all columns at once."""
+"""Most weights for which the matrix, then of 1.3 MB, has all columns at once."""
 FEW_AT_ONCE, LEAST = 10, 64
-"""Points at a time, and most columns that are first taken in, where the matrix has some columns only."""
+"""Points at a time, and most columns that are first taken in, where the matrix has some columns only: points whose
+slopes turn out too steep are found again."""
 LONGEST = 2.0
 """Most that slopes are scaled by: rounding is scaled with them."""
 MORE = 8.0
@@ -280,7 +282,9 @@ class _Descent:
             left = abs(float(slope.sum())) + self.size * EPS * float(np.abs(slope).sum())
             slack += left * 2.0 * (abs(one.constant) + norm / math.sqrt(self._mass))
         lower = self._bound(value, np.abs(q) + columns, dot(q, w), l1, l2) - slack
-        return Proved(one, objective, min(lower, objective), q)
+        if lower > objective:  # rounding beyond what is thought of: then nothing is proved
+            lower = -math.inf
+        return Proved(one, objective, lower, q)
 
     def _bound(self, value: float, sizes: Vector, product: float, l1: float, l2: float) -> float:
         """The best of a few s: 1, and the best of those where Omega* is 0; `sizes` are those of q."""
