@@ -11,8 +11,7 @@ from dataclasses import replace
 from pathlib import Path as File
 from typing import Any
 
-from bmrm.app.html.page import template
-from bmrm.app.model_file import package_version
+from bmrm.app.html.page import rendered
 from bmrm.app.path import Asked, Path, measured, of_raw_rows, solve_path
 from bmrm.app.path_charts import of_path, picture
 from bmrm.app.pipeline.features import Featured
@@ -162,16 +161,15 @@ def page(found: Path, title: str, charts: Sequence[Any]) -> str:
     """The text of the page."""
     lines = found.table()
     rows = [[_shown(name, value) for name, value in line.items()] for line in lines]
-    text = template("path.html").render(
+    return rendered(
+        "path.html",
         title=title,
         words=found.words(),
         head=list(lines[0]),
         rows=rows,
         charts_of=charts,
         first=_first(found),
-        version=package_version(),
     )
-    return text.lstrip()
 
 
 def _first(found: Path) -> str:

@@ -69,10 +69,15 @@ def write_report(folders: Sequence[Path | str], out: Path | str) -> Path:
     OutputError
         Where the disk is full.
     """
-    text = template("report.html").render(runs=read_runs(folders), version=package_version())
+    text = rendered("report.html", runs=read_runs(folders))
     with whole_file(out) as stream:
-        stream.write(text.lstrip().encode())
+        stream.write(text.encode())
     return Path(out)
+
+
+def rendered(name: str, **values: Any) -> str:
+    """The text of a page; `values` are those that its template names."""
+    return template(name).render(version=package_version(), **values).lstrip()
 
 
 def template(name: str) -> Template:

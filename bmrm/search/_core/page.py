@@ -7,8 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from bmrm.app.charts import Axis, Chart, Line
-from bmrm.app.html.page import template
-from bmrm.app.model_file import package_version
+from bmrm.app.html.page import rendered
 from bmrm.app.report import number
 from bmrm.search._core.candidates import LAMBDA
 from bmrm.search._core.record import CrossValidation, half_width
@@ -34,7 +33,8 @@ def page(result: CrossValidation, title: str) -> str:
         [label, *(_with_half(values[name], result.confidence) for name in known)]
         for label, values in result.each_label.items()
     ]
-    text = template("cross_validation.html").render(
+    return rendered(
+        "cross_validation.html",
         title=title,
         words=result.words(),
         head=head,
@@ -47,9 +47,7 @@ def page(result: CrossValidation, title: str) -> str:
         label_head=["label", *known],
         labels=labels,
         model=[] if result.model is None else list(_certificate(result)),
-        version=package_version(),
     )
-    return text.lstrip()
 
 
 def _cells(line: dict[str, Any], names: Sequence[str], measures: Sequence[str]) -> list[str]:
@@ -71,10 +69,7 @@ def by_lambda(result: CrossValidation) -> Iterator[Chart]:
     """Each measure against lambda, where candidates differ in it: mean, and the ends of the interval."""
     if len({trial.lam for trial in result.trials}) < 2 or not all(trial.lam > 0.0 for trial in result.trials):
         return
-    others = {
-        repr({name: value for name, value in trial.values.items() if name != LAMBDA}): k
-        for k, trial in reversed(list(enumerate(result.trials)))
-    }
+    others = {_others(trial.values): k for k, trial in reversed(list(enumerate(result.trials)))}
     for measure in result.measures:
         found: list[Line] = []
         for series, (words, first) in enumerate(sorted(others.items(), key=lambda pair: pair[1])):

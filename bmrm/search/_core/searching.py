@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -27,7 +28,7 @@ Fit = Callable[..., "tuple[Model | None, dict[str, Any]]"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Searching:
+class Searching(ABC):
     """Options and work of a search; a subclass says which values are tried (`tried`), and may say how (`trials`)."""
 
     folds: int | str = parameter(
@@ -44,9 +45,9 @@ class Searching:
         check_rule(self.choose)
         AskedFolds(self.folds, self.split, self.repeats)
 
+    @abstractmethod
     def tried(self) -> list[Values]:
         """The values of the fields, in order."""
-        raise NotImplementedError
 
     def trials(self, trials: Trials, candidates: Sequence[Candidate]) -> list[Trial]:
         """Collective: what was found of all candidates, on rank 0."""
