@@ -245,6 +245,7 @@ OTHER = {
     ("loss",): "logistic",
     ("regularizer",): {"name": "l1", "lambda": 0.01},
     ("solver",): "bundle",
+    ("solver", "stop"): {"measure": "auc", "patience": 1},
 }
 OF_RANKS = "share_rows"
 """tests/mpi/test_dealt.py has it."""
@@ -256,6 +257,7 @@ FIELDS += [
     for name, field in Settings.model_fields.items()
     if (field.alias or name) not in ("data", "output", "mpi")  # of ranks: tests/mpi/test_silence.py
 ]
+FIELDS += [("solver", "stop")]  # of no solver; `threads` is below
 
 
 @pytest.fixture
@@ -307,6 +309,9 @@ def test_fields_of_the_config(folder, capsys, monkeypatch, place):
     if place in (("output", "follow"), ("output", "follow_every")):
         base["data"]["validation"], base["solver"] = "other.svm", "line_search_bundle"
         base["output"] |= {"follow": ["auc"], "follow_every": 2} if place[-1] == "follow_every" else {}
+    if place == ("solver", "stop"):
+        base["data"]["validation"], base["solver"] = "other.svm", {"name": "line_search_bundle", "tolerance": 1e-9}
+        base["output"] |= {"follow": ["auc"], "follow_every": 1}
     changed = json.loads(json.dumps(base))
     section = changed
     for part in place[:-1]:

@@ -11,6 +11,7 @@ from sklearn import metrics as sk
 import bmrm
 from bmrm.problem import InputError
 from bmrm.run import main
+from tests.mpi.launch import work
 
 NAMES = ["map", "break_even", "auc"]
 
@@ -189,3 +190,27 @@ def test_what_is_wrong_with_a_stop_is_said(rows, tmp_path, monkeypatch, capsys):
     assert summary["status"] == "OWN_RULE"
     assert summary["followed"]["log_loss"][-1] >= min(summary["followed"]["log_loss"])
     assert summary["metrics"]["validation"]["log_loss"] == pytest.approx(min(summary["followed"]["log_loss"]))
+
+
+@pytest.mark.mpi
+def test_three_ranks_stop_where_one_does(job):
+    config = yaml.safe_load(Path("config.yaml").read_text())
+    config |= {"loss": "logistic", "regularizer": {"name": "l2", "lambda": 1e-7}}
+    config["data"]["scale"] = "standardize"
+    config["solver"] = {"name": "line_search_bundle", "stop": {"measure": "log_loss", "patience": 2}, "tolerance": 1e-9}
+    found = []
+    for ranks in (1, 3):
+        config["output"] = {"directory": f"out{ranks}", "follow_every": 1}
+        Path("config.yaml").write_text(yaml.safe_dump(config))
+        done = work(ranks, "bmrm.run", "config.yaml", "--quiet", cwd=Path.cwd())
+        assert done.returncode == 3, done.stderr
+        found.append(json.loads(Path(f"out{ranks}/summary.json").read_text()))
+    one, three = found
+    assert one["status"] == three["status"] == "OWN_RULE"
+    assert one["followed"]["iteration"] == three["followed"]["iteration"]
+    assert three["followed"]["log_loss"] == pytest.approx(one["followed"]["log_loss"], rel=1e-6)
+    assert three["objective"] == pytest.approx(one["objective"], rel=1e-6)
+    for summary in found:
+        values = summary["followed"]["log_loss"]
+        assert summary["metrics"]["validation"]["log_loss"] == pytest.approx(min(values))
+        assert min(values) < values[-1]

@@ -12,11 +12,13 @@ from sklearn.utils.validation import _num_samples
 
 from bmrm.estimators import (
     Classifier,
+    ClassifierCV,
     MultilabelClassifier,
     NoveltyDetector,
     OrdinalClassifier,
     Ranker,
     Regressor,
+    RegressorCV,
 )
 
 
@@ -29,9 +31,11 @@ class OneQuery(Ranker):
 
 DIGITS = "decision values are compared to 1e-7, which a gap of 1e-4 does not promise; passes with a smaller tol below"
 EDGES = "some rows score rho to the last digits, as support vectors do: rounding tells whether they are novel"
+FOLDED = "a row is in one fold, copies of it may lie in several: a weight is another choice than copies"
 REPETITION = "check_sample_weight_equivalence_on_dense_data", "check_sample_weight_equivalence_on_sparse_data"
 EXPECTED = {
     Classifier: dict.fromkeys(REPETITION, DIGITS),
+    ClassifierCV: dict.fromkeys(REPETITION, FOLDED),
     NoveltyDetector: dict.fromkeys(REPETITION, EDGES),
     OrdinalClassifier: {"check_classifiers_classes": "grades that are text have no order: `classes` must say it"},
     OneQuery: {"check_fit2d_1sample": "one row is no ranking; the message says so, in other words than the check's"},
@@ -44,6 +48,8 @@ OTHERS = [
     OrdinalClassifier(),
     NoveltyDetector(),
     OneQuery(),
+    ClassifierCV(alphas=[1e-2, 1e-1], cv=2),
+    RegressorCV(alphas=[1e-2, 1e-1], cv=2),
 ]
 
 

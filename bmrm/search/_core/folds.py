@@ -230,6 +230,8 @@ def _drawn(asked: AskedFolds, targets: Targets, loss: Any) -> tuple[list[tuple[I
     facts, count, rows = facts_of(loss), int(asked.count), targets.rows
     split = _kind(asked.split, targets, facts)
     classes = _classes(targets, facts)
+    if rows < 2:
+        raise InputError(f"folds: the training data have n_samples = {rows}, expected two or more")
     if count > rows:
         raise InputError(f"folds is {count}, expected a number from 2 to the {rows} rows")
     if split == "time":
