@@ -25,7 +25,7 @@ import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from bmrm.app.phases import process_begin
 from bmrm.mpi.group import Alone, Group, OtherRankError
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from bmrm.mpi.communicator import MpiGroup
     from bmrm.search import Search
 
+T = TypeVar("T")
 OK, FAILED, BAD_INPUT, STOPPED, UNWRITTEN = 0, 1, 2, 3, 4
 
 
@@ -129,9 +130,7 @@ def run(
     from bmrm.app.phases import Phases
     from bmrm.app.pipeline.train import fit_once, train
 
-    plain = group.broadcast(_settings(group, settings))
-    if plain is None:
-        raise OtherRankError("rank 0 has refused the config")
+    plain = of_rank_0(group, settings)
     group.timeout = plain["mpi"]["timeout"]
     _say_where_it_would_go_on(group, plain["output"]["directory"])
     fit = fit_once if plain["search"] is None else _search(plain, resume)
@@ -180,15 +179,19 @@ def _search(plain: dict[str, Any], resume: bool) -> Fit:
     return search.fit
 
 
-def _settings(group: Group, settings: Callable[[], dict[str, Any]]) -> dict[str, Any] | None:
-    """On rank 0 the checked config as plain JSON; the others hear of a refusal and only rank 0 says why."""
-    if group.rank != 0:
-        return None
-    try:
-        return settings()
-    except InputError:
-        group.broadcast(None)
-        raise
+def of_rank_0(group: Group, make: Callable[[], T]) -> T:
+    """Collective: what rank 0 makes, as JSON has it; the others hear of a refusal, and only rank 0 says why."""
+    made: T | None = None
+    if group.rank == 0:
+        try:
+            made = make()
+        except InputError:
+            group.broadcast(None)
+            raise
+    made = group.broadcast(made)
+    if made is None:
+        raise OtherRankError("rank 0 has refused the command")
+    return made
 
 
 def guarded(work: Callable[[Group], int]) -> int:

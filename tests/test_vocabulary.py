@@ -287,7 +287,7 @@ def test_the_command_line_takes_every_name_of_a_setting(setting, word, tmp_path,
 
     def settings(*words):
         parsed = parse(["train", "sklearn:iris", "--loss", "softmax", *words])
-        return train._settings(parsed)
+        return train.settings_of(parsed, "train")
 
     plain = settings(f"--{'.'.join(place)}", str(value))
     for flag in (f"--{word}", f"--{word.replace('_', '-')}", f"--{'.'.join((*place[:-1], word))}"):
@@ -297,7 +297,9 @@ def test_the_command_line_takes_every_name_of_a_setting(setting, word, tmp_path,
         said = refused(settings, f"--{word}", given, f"--{'.'.join(place)}", str(value))
         assert said.endswith("are the same setting, expected one of them")
         (tmp_path / "a.yaml").write_text(yaml.safe_dump(plain))
-        assert train._settings(parse(["train", "a.yaml", f"--{word}", given])) == plain, "options win over the file"
+        assert train.settings_of(parse(["train", "a.yaml", f"--{word}", given]), "train") == plain, (
+            "options win over the file"
+        )
 
 
 @pytest.mark.parametrize("word", sorted(ANSWERS))

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from bmrm.app.defaults import needs_lambda
+from bmrm.app.defaults import default_lambda, needs_lambda
+from bmrm.app.measure import name_of_targets
 from bmrm.app.pipeline.several import CLASSES, LABELS
 from bmrm.app.pipeline.solve import BIASES
 from bmrm.data.dataset import Dataset, refuse_weightless
@@ -14,7 +15,7 @@ from bmrm.data.layout import Layout, aligned
 from bmrm.data.matrix import features_of, with_columns
 from bmrm.data.raw_columns import Coding
 from bmrm.losses import LOSSES
-from bmrm.problem import InputError, Solver, shown
+from bmrm.problem import InputError, Solver, facts_of, shown
 from bmrm.registry import Registry, given_fields, nearest
 from bmrm.regularizers import REGULARIZERS
 from bmrm.risk.scaling import SCALINGS
@@ -96,6 +97,22 @@ def without_lambda(regularizer: Any) -> dict[str, Any] | None:
     if not needs_lambda(entry) or given.pop("lam", None) is not None:
         return None
     return {"name": section["name"], **given}
+
+
+def regularizer_of(data: Dataset, regularizer: Any, lam: float | None) -> tuple[Any, bool]:
+    """The instance, of `l2` for None, and whether its lambda is 1 / m since none is given."""
+    regularizer = "l2" if regularizer is None else regularizer
+    section = without_lambda(regularizer) if lam is None else None
+    if section is not None:
+        regularizer, lam = section, default_lambda(data)
+    word = "lambda" if isinstance(regularizer, Mapping) and "lambda" in regularizer else "lam"  # as it stands there
+    return REGULARIZERS.instance(regularizer, {} if lam is None else {word: lam}), section is not None
+
+
+def refuse_unlabelled(data: Dataset, loss: Any) -> None:
+    """InputError for rows without the targets that the loss needs."""
+    if not data.labelled and facts_of(loss).needs_targets:
+        raise InputError(f"y is None, expected {name_of_targets(loss)} for each row of X")
 
 
 def like(train: Dataset, validation: Any) -> Dataset:

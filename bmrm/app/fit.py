@@ -10,10 +10,9 @@ from pathlib import Path
 from types import NoneType
 from typing import Any, Literal
 
-from bmrm.app.asked import check_choices, like, plug_in_of, rows_of, solver_of, without_lambda
+from bmrm.app.asked import check_choices, like, plug_in_of, refuse_unlabelled, regularizer_of, rows_of, solver_of
 from bmrm.app.calibration.asked import checked as calibration_of
-from bmrm.app.defaults import default_bias, default_lambda, default_loss
-from bmrm.app.measure import name_of_targets
+from bmrm.app.defaults import default_bias, default_loss
 from bmrm.app.model import Model
 from bmrm.app.pipeline import fingerprint
 from bmrm.app.pipeline.beginning import start_of_file
@@ -45,7 +44,6 @@ from bmrm.problem import (
     Solver,
     Start,
     Vector,
-    facts_of,
     shown,
 )
 from bmrm.registry import Range, checked_value
@@ -197,8 +195,7 @@ def fit(
         threads=threads,
         follow=_follow(validation, follow, follow_every, stop),
     )
-    if not plain.labelled and facts_of(problem.loss).needs_targets:
-        raise InputError(f"y is None, expected {name_of_targets(problem.loss)} for each row of X")
+    refuse_unlabelled(plain, problem.loss)
     problem = replace(problem, loss=loss_of_columns(problem.loss, classes, labels, plain, Alone()))
     shares = are_shares(plain, problem.loss)
     problem = replace(problem, shares=shares)
@@ -241,12 +238,8 @@ class _Choice:
             loss, found = default_loss(data)
             words["loss"] = f"{loss} for {found}"
         loss = LOSSES.instance(loss)
-        regularizer = "l2" if regularizer is None else regularizer
-        section = without_lambda(regularizer) if lam is None else None
-        if section is not None:
-            regularizer, lam, words["lambda"] = section, default_lambda(data), "1 / m"
-        word = "lambda" if isinstance(regularizer, Mapping) and "lambda" in regularizer else "lam"  # as it stands there
-        return cls(loss, REGULARIZERS.instance(regularizer, {} if lam is None else {word: lam}), words)
+        regularizer, own = regularizer_of(data, regularizer, lam)
+        return cls(loss, regularizer, words | ({"lambda": "1 / m"} if own else {}))
 
 
 def _follow(validation: Any, metrics: Sequence[str], every: int, stop: Any) -> Follow | None:

@@ -12,13 +12,14 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from bmrm.app.asked import check_choices, like, plug_in_of, rows_of, solver_of
+from bmrm.app.asked import check_choices, like, plug_in_of, refuse_unlabelled, rows_of, solver_of
 from bmrm.app.defaults import default_bias, default_loss
-from bmrm.app.measure import check_metrics, name_of_targets, names_of_measures, scored, scores_of
+from bmrm.app.measure import check_metrics, names_of_measures
 from bmrm.app.model import Model
 from bmrm.app.path_lambdas import Family, checked_lambdas, default_ratio, family_of, grid, lambda_max
 from bmrm.app.pipeline.features import Featured
 from bmrm.app.pipeline.features import checked as features_of_rows
+from bmrm.app.pipeline.judge import judged
 from bmrm.app.pipeline.several import loss_of_columns
 from bmrm.app.pipeline.solve import BIASES, Prepared, Problem, prepared, with_threshold
 from bmrm.app.shares import are_shares, rows_of_labels
@@ -41,7 +42,6 @@ from bmrm.problem import (
     Solver,
     Status,
     bound,
-    facts_of,
     shown,
 )
 from bmrm.registry import Range, checked_value
@@ -268,8 +268,7 @@ def path(
     given = solver_of(solver, {**options, "time_limit": time_limit}, seed, solver_options)
     plain = rows_of(X, y, sample_weight, offset, groups, Coding.checked(categorical, text, missing, drop_first, rare))
     chosen: Any = LOSSES.instance(default_loss(plain)[0] if loss is None else loss)
-    if not plain.labelled and facts_of(chosen).needs_targets:
-        raise InputError(f"y is None, expected {name_of_targets(chosen)} for each row of X")
+    refuse_unlabelled(plain, chosen)
     if validation is None and metrics is not None:
         raise InputError("metrics measure validation rows, expected validation=(X, y)")
     check_metrics(metrics, chosen)
@@ -468,12 +467,7 @@ def measured(
     lines: list[dict[str, float | None]] = []
     for k in range(count):
         model = None if found is None else found.models[k]
-        labels = group.broadcast(None if model is None else model.label_codes)
-        weights = group.broadcast_array(None if model is None else model.weights)
-        intercept = group.broadcast_array(None if model is None else model.intercept)
-        scores = scores_of(data, weights, intercept, problem.threads)
-        arrays = None if model is None else model.arrays
-        rows = scored(scores, data.targets, problem.loss, labels, group, arrays=arrays, part="data.validation")
+        rows = judged(model, problem, data, group, "data.validation")
         if rows is not None:
             from bmrm.metrics import evaluate
 

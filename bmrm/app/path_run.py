@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path as File
@@ -15,14 +12,12 @@ from bmrm.app.html.page import rendered
 from bmrm.app.path import Asked, Path, measured, of_raw_rows, solve_path
 from bmrm.app.path_charts import of_path, picture
 from bmrm.app.pipeline.features import Featured
-from bmrm.app.pipeline.follow import refuse_stop
-from bmrm.app.pipeline.load import load
-from bmrm.app.pipeline.run_folder import open_folder, write_file
-from bmrm.app.pipeline.several import loss_of_columns
-from bmrm.app.pipeline.train import features_of, problem_of, with_loss
+from bmrm.app.pipeline.rows_of_config import RowsOfConfig
+from bmrm.app.pipeline.run_folder import write_file, write_text
 from bmrm.app.report import number
-from bmrm.app.shares import are_shares, parts_of_labels
-from bmrm.mpi.group import Group, together
+from bmrm.app.shares import parts_of_labels
+from bmrm.app.tables import csv_text
+from bmrm.mpi.group import Group
 from bmrm.problem import Callback, InputError
 from bmrm.risk.scaling import SCALINGS
 
@@ -61,27 +56,14 @@ def path_of(
     quiet : whether notes of reading are kept back.
     callback : as of `solve_path`.
     """
-    section = {**settings["data"], "test": None}
-    if isinstance(section["offset"], Mapping):
-        section["offset"] = {part: file for part, file in section["offset"].items() if part != "test"}
-    settings = {**settings, "data": section}
-    loaded = load(section, settings["seed"], group)
-    settings, notes = with_loss(settings, loaded.train, group)
-    with together(group):
-        problem = problem_of(settings, leads=group.rank == 0)
-        refuse_stop(problem.follow, "a path")
-    for note in (*loaded.notes, *notes) if group.rank == 0 and not quiet else ():
-        print(f"bmrm: {note}", file=sys.stderr)
-    data = settings["data"]
-    loss = loss_of_columns(problem.loss, data["classes"], data["labels"], loaded.train, group)
-    shares = are_shares(loaded.train, loss, group)
-    parts = parts_of_labels(dict(loaded.parts), loss, group) if shares else dict(loaded.parts)
+    read = RowsOfConfig.read(settings, ("train", "validation"), group, "a path", quiet)
+    problem = replace(read.problem, relative=None, regularizer=asked.family(1.0))
+    parts = parts_of_labels(read.parts, problem.loss, group) if problem.shares else read.parts
     parts = {part: SCALINGS[problem.scale].rows(rows) for part, rows in parts.items()}
-    problem = replace(problem, loss=loss, shares=shares, follow=None, relative=None, regularizer=asked.family(1.0))
-    others = {part: rows for part, rows in parts.items() if part == "validation"}
-    mapping, train, featured = features_of(settings), parts["train"], None
-    if mapping is not None:
-        featured = Featured.of(mapping, {"train": train, **others}, problem.scale, group, problem.threads)
+    others = {part: rows for part, rows in parts.items() if part != "train"}
+    train, featured = parts["train"], None
+    if read.features is not None:
+        featured = Featured.of(read.features, parts, problem.scale, group, problem.threads)
         train, others = featured.parts["train"], {part: featured.parts[part] for part in others}
         problem = featured.problem(problem)
     found = measured(
@@ -92,14 +74,6 @@ def path_of(
         settings["output"]["metrics"],
     )
     return found if found is None or featured is None else of_raw_rows(found, featured)
-
-
-def open_for_results(directory: File) -> None:
-    """InputError for a folder that cannot be written, or holds files of something else."""
-    open_folder(directory)
-    there = sorted(path.name for path in directory.iterdir()) if directory.is_dir() else []
-    if there and RESULT not in there:
-        raise InputError(f"--out {directory}: it holds {', '.join(there[:3])}, but no {RESULT}; choose another folder")
 
 
 def write_results(
@@ -126,17 +100,17 @@ def write_results(
         old.unlink()
     charts = of_path(found, settings["solver"]["tolerance"])
     texts = {
-        TABLE: _csv([[*found.table()[0]], *([_cell(x) for x in line.values()] for line in found.table())]),
-        WEIGHTS: _csv(weight_lines(found)),
+        TABLE: csv_text([[*found.table()[0]], *([_cell(x) for x in line.values()] for line in found.table())]),
+        WEIGHTS: csv_text(weight_lines(found)),
         PICTURE: picture(charts, title),
         PAGE: page(found, title, charts),
     }
     for name, text in texts.items():
-        _write(directory, name, text)
+        write_text(directory, name, text)
     for k, model in enumerate(found.models if models else ()):
         write_file(directory / MODELS, f"{k}.npz", model.write)
     plain = {"title": title, **plain_of(found), "settings": settings}
-    _write(directory, RESULT, json.dumps(plain, indent=2, allow_nan=False) + "\n")
+    write_text(directory, RESULT, json.dumps(plain, indent=2, allow_nan=False) + "\n")
     return [*texts, *([MODELS] if models else []), RESULT]
 
 
@@ -197,13 +171,3 @@ def text_of(found: Path) -> list[str]:
 
 def _cell(value: Any) -> Any:
     return "" if value is None else value
-
-
-def _csv(rows: Sequence[Sequence[Any]]) -> str:
-    stream = io.StringIO()
-    csv.writer(stream, lineterminator="\n").writerows(rows)
-    return stream.getvalue()
-
-
-def _write(directory: File, name: str, text: str) -> None:
-    write_file(directory, name, lambda stream: stream.write(text.encode()))

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import shutil
 import sys
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 NARROWEST = 20
@@ -17,6 +19,13 @@ GAP = "  "
 def width() -> int | None:
     """Of the terminal; None where standard output is none."""
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+
+
+def csv_text(rows: Iterable[Sequence[Any]], delimiter: str = ",") -> str:
+    """The text of a CSV file."""
+    stream = io.StringIO()
+    csv.writer(stream, delimiter=delimiter, lineterminator="\n").writerows(rows)
+    return stream.getvalue()
 
 
 def print_json(value: Any) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bmrm.app.tables import print_json
-from bmrm.cli._core.arguments import count, share
+from bmrm.cli._core.arguments import count, lambdas_of, share, words
 from bmrm.cli._core.parser import Namespace, Parser
 from bmrm.cli.train import add_config, settings_of
 from bmrm.problem import InputError
@@ -21,7 +21,7 @@ bmrm cv a9a.svm --loss hinge --lambdas 1e-5 1e-4 1e-3 --choose one_standard_erro
 bmrm cv config.yaml --folds folds.txt --measures accuracy --json
 mpirun -n 4 bmrm cv config.yaml --folds 5 --repeats 3
 """
-LEFT_OUT = "output", "start", "calibrate", "search"
+LEFT_OUT = "output", "start", "search"
 """Sections of a config whose options this command does not have."""
 PARTS = ("data", "validation"), ("data", "test")
 
@@ -97,20 +97,17 @@ def add_arguments(parser: Parser) -> None:
 
 def run(group: Group, parsed: Namespace | None, *, started: bool) -> int:
     """Collective: the cross-validation; `parsed` on rank 0, None elsewhere."""
+    from bmrm.app.pipeline.run_folder import open_for_results
     from bmrm.app.progress import countdown
-    from bmrm.run import OK, STOPPED
+    from bmrm.run import OK, STOPPED, of_rank_0
     from bmrm.search._core.of_config import validated
-    from bmrm.search._core.writing import open_for_results
+    from bmrm.search._core.writing import RESULT
 
-    asked = group.broadcast(_asked_or_none(group, parsed))
-    if asked is None:
-        from bmrm.mpi.group import OtherRankError
-
-        raise OtherRankError("rank 0 has refused the command")
+    asked = of_rank_0(group, lambda: _asked(parsed))
     group.timeout = asked["settings"]["mpi"]["timeout"]
     wanted = _wanted(asked)
     if parsed is not None and parsed.out is not None:
-        open_for_results(Path(parsed.out))
+        open_for_results(Path(parsed.out), RESULT)
     with countdown("trainings", quiet=parsed is None or parsed.quiet) as told:
         result = validated(asked["settings"], asked["tried"], wanted, group, quiet=asked["quiet"], told=told)
     status = None
@@ -120,32 +117,20 @@ def run(group: Group, parsed: Namespace | None, *, started: bool) -> int:
     return int(group.broadcast(status))
 
 
-def _asked_or_none(group: Group, parsed: Namespace | None) -> dict[str, Any] | None:
-    """On rank 0 what is wanted, as JSON; the others hear of a refusal and only rank 0 says why."""
-    if group.rank != 0:
-        return None
-    try:
-        return _asked(parsed)
-    except InputError:
-        group.broadcast(None)
-        raise
-
-
 def _asked(parsed: Namespace | None) -> dict[str, Any]:
     """The config and the options, checked."""
     from bmrm.search._core.folds import read_numbers
 
     assert parsed is not None
-    settings = settings_of(parsed, "cv")
+    settings = settings_of(parsed, "cv", ["start"])
     folds: Any = int(parsed.folds) if parsed.folds.lstrip("-").isdigit() else read_numbers(parsed.folds).tolist()
-    names = None if parsed.measures is None else [one for part in parsed.measures for one in part.split(",") if one]
     tried = _tried(parsed) or _of_search(settings)
     asked = {
         "settings": settings,
         "tried": tried,
         "quiet": parsed.quiet,
         "folds": {"count": folds, "split": parsed.split, "repeats": parsed.repeats, "seed": settings["seed"]},
-        "measures": settings["output"]["metrics"] if names is None else names,
+        "measures": settings["output"]["metrics"] if parsed.measures is None else words(parsed.measures),
         "choose": parsed.choose,
         "refit": not parsed.no_refit,
         "confidence": parsed.confidence,
@@ -159,11 +144,13 @@ def _asked(parsed: Namespace | None) -> dict[str, Any]:
 
 def _wanted(asked: dict[str, Any]) -> Any:
     """From plain JSON; InputError for what cannot be."""
+    from bmrm.app.calibration.asked import checked
     from bmrm.search._core.crossing import Wanted
     from bmrm.search._core.folds import AskedFolds
 
     names = "measures", "choose", "refit", "confidence", "each_label", "n_lambdas"
-    return Wanted(AskedFolds(**asked["folds"], origin=asked["origin"]), **{name: asked[name] for name in names})
+    folds, calibrate = AskedFolds(**asked["folds"], origin=asked["origin"]), checked(asked["settings"]["calibrate"])
+    return Wanted(folds, calibrate=calibrate, **{name: asked[name] for name in names})
 
 
 def _tried(parsed: Namespace) -> list[dict[str, Any]]:
@@ -172,10 +159,7 @@ def _tried(parsed: Namespace) -> list[dict[str, Any]]:
 
     if parsed.lambdas is not None and parsed.n_lambdas is not None:
         raise InputError("--n-lambdas beside --lambdas, expected one of the two")
-    if parsed.lambdas is not None:
-        texts = [one for part in parsed.lambdas for one in part.split(",") if one]
-        return [{LAMBDA: _number(text)} for text in texts]
-    return []
+    return [{LAMBDA: lam} for lam in lambdas_of(parsed.lambdas) or ()]
 
 
 def _of_search(settings: dict[str, Any]) -> list[dict[str, Any]]:
@@ -196,18 +180,9 @@ def _of_search(settings: dict[str, Any]) -> list[dict[str, Any]]:
     return [dict(values) for values in search.tried()]
 
 
-def _number(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = 0.0
-    if not 0.0 < value < float("inf"):
-        raise InputError(f"--lambdas: {text!r}, expected a number > 0")
-    return value
-
-
 def _show(result: Any, parsed: Namespace, asked: dict[str, Any]) -> None:
     """Write the files, print the table."""
+    from bmrm.search._core.record import interval_of
     from bmrm.search._core.writing import write_results
 
     train = asked["settings"]["data"]["train"]
@@ -220,8 +195,6 @@ def _show(result: Any, parsed: Namespace, asked: dict[str, Any]) -> None:
         return
     print("\n".join([title, result.words(), *result.text()]))
     for label, values in result.each_label.items():
-        from bmrm.search._core.record import interval_of
-
         found = {name: interval_of(one, name, result.confidence) for name, one in values.items()}
         told = ", ".join(f"{name} {'-' if one is None else one}" for name, one in found.items())
         print(f"{label}: {told}")

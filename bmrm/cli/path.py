@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bmrm.app.tables import print_json
-from bmrm.cli._core.arguments import count, share
+from bmrm.cli._core.arguments import count, lambdas_of, share, words
 from bmrm.cli._core.parser import Namespace, Parser
 from bmrm.cli.train import add_config, settings_of
 from bmrm.problem import InputError
@@ -75,35 +75,20 @@ def add_arguments(parser: Parser) -> None:
 
 def run(group: Group, parsed: Namespace | None, *, started: bool) -> int:
     """Collective: the path; `parsed` on rank 0, None elsewhere."""
-    from bmrm.app.path_run import asked_of, open_for_results, path_of
-    from bmrm.run import OK, STOPPED
+    from bmrm.app.path_run import RESULT, asked_of, path_of
+    from bmrm.app.pipeline.run_folder import open_for_results
+    from bmrm.run import OK, STOPPED, of_rank_0
 
-    wanted = group.broadcast(_wanted_or_none(group, parsed))
-    if wanted is None:
-        from bmrm.mpi.group import OtherRankError
-
-        raise OtherRankError("rank 0 has refused the command")
-    settings, given, quiet = wanted
+    settings, given, quiet = of_rank_0(group, lambda: _wanted(parsed))
     group.timeout = settings["mpi"]["timeout"]
     if parsed is not None and parsed.out is not None:
-        open_for_results(Path(parsed.out))
+        open_for_results(Path(parsed.out), RESULT)
     found = path_of(settings, asked_of(settings, **given), group, quiet=quiet)
     status = None
     if found is not None and parsed is not None:
         _show(found, parsed, settings)
         status = OK if all(one.name == "CONVERGED" for one in found.statuses) else STOPPED
     return int(group.broadcast(status))
-
-
-def _wanted_or_none(group: Group, parsed: Namespace | None) -> tuple[dict[str, Any], dict[str, Any], bool] | None:
-    """On rank 0 what is wanted, as JSON; the others hear of a refusal and only rank 0 says why."""
-    if group.rank != 0:
-        return None
-    try:
-        return _wanted(parsed)
-    except InputError:
-        group.broadcast(None)
-        raise
 
 
 def _wanted(parsed: Namespace | None) -> tuple[dict[str, Any], dict[str, Any], bool]:
@@ -113,32 +98,20 @@ def _wanted(parsed: Namespace | None) -> tuple[dict[str, Any], dict[str, Any], b
     assert parsed is not None
     if parsed.models and parsed.out is None:
         raise InputError("--models without --out, expected the folder that they are written to")
-    settings = settings_of(parsed, "path")
+    settings = settings_of(parsed, "path", ("start", "calibrate", "search"))
     if parsed.metrics is not None:
         if settings["data"]["validation"] is None:
             raise InputError("--metrics measure validation rows, expected --validation")
-        settings["output"]["metrics"] = _words(parsed.metrics)
-    lambdas = None if parsed.lambdas is None else [_number(text) for text in _words(parsed.lambdas)]
+        settings["output"]["metrics"] = words(parsed.metrics)
     stop = {"nonzeros": parsed.most_features, "explained": parsed.most_explained}
     given = {
-        "lambdas": lambdas,
+        "lambdas": lambdas_of(parsed.lambdas),
         "n_lambdas": parsed.n_lambdas,
         "ratio": parsed.ratio,
         "stop": {name: value for name, value in stop.items() if value is not None},
     }
     asked_of(settings, **given)
     return settings, given, parsed.quiet
-
-
-def _words(parts: list[str]) -> list[str]:
-    return [one for part in parts for one in part.split(",") if one]
-
-
-def _number(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        raise InputError(f"--lambdas: {text!r}, expected a number > 0") from None
 
 
 def _show(found: Found, parsed: Namespace, settings: dict[str, Any]) -> None:

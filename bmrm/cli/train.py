@@ -83,17 +83,14 @@ def run(group: Group, parsed: Namespace | None, *, started: bool) -> int:
     )
 
 
-def _settings(parsed: Namespace | None) -> dict[str, Any]:
-    return settings_of(parsed, "train")
-
-
-def settings_of(parsed: Namespace | None, command: str) -> dict[str, Any]:
+def settings_of(parsed: Namespace | None, command: str, unused: Sequence[str] = ()) -> dict[str, Any]:
     """The checked config as plain JSON.
 
     Parameters
     ----------
     parsed : of a command with `add_config`.
     command : its name, for messages.
+    unused : sections that it does not take: InputError where the config has one.
     """
     from bmrm.app.config.config import load_settings
     from bmrm.problem import InputError
@@ -108,7 +105,11 @@ def settings_of(parsed: Namespace | None, command: str) -> dict[str, Any]:
         raise InputError(
             f"bmrm {command}: expected data or a config, such as `bmrm {command} rows.svm` (`--help` says more)"
         )
-    return load_settings(configs[0] if configs else None, parsed.set, list(_given(parsed, data))).plain()
+    settings = load_settings(configs[0] if configs else None, parsed.set, list(_given(parsed, data))).plain()
+    for name in unused:
+        if settings[name] is not None:
+            raise InputError(f"{name} is for `bmrm train`; leave it out of what `bmrm {command}` takes")
+    return settings
 
 
 def _given(parsed: Namespace, data: Sequence[str]) -> Iterator[Given]:

@@ -11,31 +11,25 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from bmrm.app.asked import check_choices, plug_in_of, rows_of, solver_of, without_lambda
+from bmrm.app.asked import check_choices, plug_in_of, refuse_unlabelled, regularizer_of, rows_of, solver_of
 from bmrm.app.calibration.asked import checked as calibration_of
-from bmrm.app.calibration.asked import refuse_without_classes
-from bmrm.app.calibration.curves import Calibration
-from bmrm.app.defaults import default_bias, default_lambda, default_loss
-from bmrm.app.measure import name_of_targets
+from bmrm.app.defaults import default_bias, default_loss
 from bmrm.app.pipeline.features import Featured
 from bmrm.app.pipeline.features import checked as features_of_rows
 from bmrm.app.pipeline.several import TOGETHER, loss_of_columns
 from bmrm.app.pipeline.solve import Problem
 from bmrm.app.shares import are_shares
 from bmrm.data.class_weights import checked
-from bmrm.data.dataset import Dataset
 from bmrm.data.raw_columns import Coding
 from bmrm.losses import LOSSES
 from bmrm.mpi.group import Alone
 from bmrm.mpi.launch import say_alone
-from bmrm.problem import Callback, InputError, Loss, Regularizer, Solver, facts_of, shown
+from bmrm.problem import Callback, InputError, Loss, Regularizer, Solver, shown
 from bmrm.registry import Range, checked_value
-from bmrm.regularizers import REGULARIZERS
 from bmrm.risk.scaling import SCALINGS
 from bmrm.search._core.candidates import LAMBDA, Values, checked_fields, grid
 from bmrm.search._core.crossing import Wanted, cross_validated
 from bmrm.search._core.folds import AskedFolds
-from bmrm.search._core.held_out import joined
 from bmrm.search._core.of_config import of_raw_rows
 from bmrm.search._core.record import CrossValidation, HeldOut
 from bmrm.search._core.trials import Trial
@@ -141,31 +135,17 @@ def cross_validate(
     refit : whether the chosen candidate is trained on all rows.
     confidence : of the t intervals of means over folds, in (0, 1).
     each_label : whether each of several labels or classes is measured against all others, too.
-    loss : a name (see `bmrm losses`), `{"name": ..., option: value}`, or an instance; None takes one by the kind of y.
-    regularizer : a name, a mapping or an instance; None is `l2`.
-    lam : lambda > 0 of a regularizer that is named or left out; None for 1 / m, m the rows of positive weight.
-    solver : a name, a mapping or an instance, which has all that follows up to `solver_options`.
-    tolerance : relative gap of each training; None for 1e-4.
-    absolute_tolerance : gap of each training, in units of J; None for 0. Either ends it.
-    max_iterations : of each training, at most; None for 10,000.
-    time_limit : seconds of each training, at most; None for no limit.
+    loss : those of `bmrm.fit`; None takes one by the kind of y.
+    regularizer, lam : those of `bmrm.fit`; an instance brings its own lambda.
+    solver, tolerance, absolute_tolerance : those of `bmrm.fit`, of each training.
+    max_iterations, time_limit, solver_options : those of `bmrm.fit`, of each training.
     seed : of the folds, and of a solver that draws random numbers; None for 0.
-    solver_options : the other options of the solver, such as `{"memory": 5}` for `lbfgs`.
-    sample_weight : (rows,), >= 0; None for 1 each. Measures count held-out rows by their weights.
-    offset : (rows,) or (rows, scores), added to the scores; or the name of a column of X. None for 0.
-    groups : (rows,) integers or text, for losses over groups of rows and "grouped" folds; None for none.
-    bias : "free", an intercept that the regularizer does not touch; "regularized"; "none". None is "free" where the
-        loss has one.
-    scale : "none", "standardize", "max_abs", or "unit_norm" (per row), by the rows that are trained on.
-    positive_label : of two labels the positive one; None for the last in sort order.
-    class_weight : factors of the weights of rows by their class in training, a dict by label, or "balanced"; None: 1.
-    classes : "one_vs_rest": a loss of two classes for each class against all others; or "together".
-    labels : "each": a loss of two classes for each label of rows that may have several; or "together".
-    categorical : columns of numbers that are categories all the same, by name, or number from 0; None for none.
-    text : columns whose words are features, `{name: "hashed"}` or "counted"; None for none.
-    missing : "refuse", or what stands in place of a missing number: "mean" of all rows, "indicator", "zero".
-    drop_first : whether the first level of each category has no feature.
-    rare : levels with fewer rows are one; None for none.
+    sample_weight : those of `bmrm.fit`. Measures count held-out rows by their weights.
+    offset : those of `bmrm.fit`.
+    groups : those of `bmrm.fit`, or text; "grouped" folds keep them whole.
+    bias, positive_label, class_weight, classes, labels : those of `bmrm.fit`.
+    scale : those of `bmrm.fit`, by the rows that are trained on.
+    categorical, text, missing, drop_first, rare : those of `bmrm.fit`, by all rows.
     threads : largest number of threads; None for the usable cores.
     callback : called with each `Iteration` of each training; returning True ends all.
     progress : called after each training with how many there were, and how many there are.
@@ -191,27 +171,23 @@ def cross_validate(
         if function is not None and not callable(function):
             raise InputError(f"{name} is {shown(function)}, expected a function")
     threads = checked_value("threads", threads, (int, NoneType), Range(least=1))
-    asked, mapping = calibration_of(calibrate), features_of_rows(features)
+    mapping = features_of_rows(features)
     tried = tried_values(lambdas, search)
     if n_lambdas is not None and any(LAMBDA in values for values in tried):
         raise InputError("n_lambdas beside lambdas, expected one of the two")
     options = {"tolerance": tolerance, "absolute_tolerance": absolute_tolerance, "max_iterations": max_iterations}
     given = solver_of(solver, {**options, "time_limit": time_limit}, seed, solver_options)
     divided = AskedFolds(folds, split, repeats, seed or 0)
-    wanted = Wanted(divided, measures, measure, choose, refit, confidence, each_label, n_lambdas)
+    held_out = calibration_of(calibrate)
+    wanted = Wanted(divided, measures, measure, choose, refit, confidence, each_label, n_lambdas, held_out)
     plain = rows_of(X, y, sample_weight, offset, groups, Coding.checked(categorical, text, missing, drop_first, rare))
     if loss is None:
         loss = "hinge" if (classes, labels) != (TOGETHER, TOGETHER) else default_loss(plain)[0]
     made: Any = LOSSES.instance(loss)
-    if not plain.labelled and facts_of(made).needs_targets:
-        raise InputError(f"y is None, expected {name_of_targets(made)} for each row of X")
-    if asked is not None:
-        refuse_without_classes(made)
-        if asked.folds is not None or not refit:
-            raise InputError("calibrate: it takes the folds of the cross-validation, and needs refit")
+    refuse_unlabelled(plain, made)
     problem = Problem(
         loss=loss_of_columns(made, classes, labels, plain, Alone()),
-        regularizer=_regularizer(plain, regularizer, lam),
+        regularizer=regularizer_of(plain, regularizer, lam)[0],
         solver=given,
         bias=default_bias(made) if bias is None else bias,
         scale=scale,
@@ -229,7 +205,6 @@ def cross_validate(
         data, problem, tried, wanted, Alone(), watch=lambda model_of: nullcontext(callback), told=progress
     )
     assert found is not None
-    found = found if asked is None else calibrated(found, asked.method)
     return found if mapping is None else of_raw_rows(found, featured)  # type: ignore[return-value]
 
 
@@ -254,25 +229,3 @@ def tried_values(lambdas: Any, search: Any) -> list[Values]:
         limits = Range(above=0.0, below=float("inf"))
         fields[LAMBDA] = [checked_value("lambdas", one, (float,), limits) for one in lambdas]
     return list(grid(fields)) if fields else []
-
-
-def _regularizer(data: Dataset, regularizer: Any, lam: float | None) -> Any:
-    """The instance, its lambda 1 / m where none is given."""
-    regularizer = "l2" if regularizer is None else regularizer
-    section = without_lambda(regularizer) if lam is None else None
-    if section is not None:
-        regularizer, lam = section, default_lambda(data)
-    word = "lambda" if isinstance(regularizer, Mapping) and "lambda" in regularizer else "lam"
-    return REGULARIZERS.instance(regularizer, {} if lam is None else {word: lam})
-
-
-def calibrated(found: CrossValidation, method: str) -> CrossValidation:
-    """The result, its model with curves that are fitted to the held-out scores of the first repeat."""
-    model, repeats = found.model, found.fold_numbers.shape[1]
-    parts = [one.scored for one in found.held_out[: len(found.held_out) // repeats]]
-    whole = joined(parts)
-    if model is None or whole is None:
-        return found
-    y = whole.y.astype(np.int64)
-    curves = Calibration.fitted(method, whole.scores, y, whole.weights, len(model.labels), found.folds)
-    return replace(found, model=replace(model, calibration=curves))

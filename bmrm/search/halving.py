@@ -61,7 +61,7 @@ class Halving(Searching):
         found: dict[int, Trial] = {}
         while True:
             last = len(left) <= self.factor
-            some = trials.of([candidates[k] for k in left], None if last else budget, again=True)
+            some = trials.further([candidates[k] for k in left], None if last else budget)
             found |= {k: replace(one, rounds=number) for k, one in zip(left, some)}
             if last:
                 break

@@ -15,7 +15,7 @@ import bmrm
 from bmrm.app.config.config import Settings, load_settings
 from bmrm.app.config.options import all_options
 from bmrm.cli import main, parse
-from bmrm.cli.train import _settings
+from bmrm.cli.train import settings_of as settings_of_command
 from bmrm.problem import InputError
 from tests.mpi.launch import mpirun as launcher
 
@@ -23,7 +23,7 @@ CONFIG = "data: {train: train.svm}\nloss: {name: huber_hinge, h: 0.3}\nregulariz
 
 
 def settings_of(*words):
-    return _settings(parse(["train", *words]))
+    return settings_of_command(parse(["train", *words]), "train")
 
 
 def summary(directory):

@@ -16,7 +16,7 @@ import yaml
 
 from bmrm.app.config.config import load_settings
 from bmrm.cli import parse
-from bmrm.cli.train import _settings
+from bmrm.cli.train import settings_of
 from tests.docs.given import bring
 from tests.docs.options import unknown_options
 from tests.pages import COMMANDS, ROOT, blocks_of, given, indented
@@ -165,4 +165,4 @@ def test_the_first_page_says_the_same_with_a_config_and_without(tmp_path):
     commands = [command for block in blocks_of("docs/index.md") for command, _ in block.commands]
     (command,) = (one for one in commands if one.startswith("bmrm train sklearn:"))
     parsed = parse(shlex.split(command.replace("\\\n", " "))[1:])
-    assert _settings(parsed) == load_settings(str(tmp_path / "a.yaml")).plain()
+    assert settings_of(parsed, "train") == load_settings(str(tmp_path / "a.yaml")).plain()

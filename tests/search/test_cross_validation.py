@@ -33,7 +33,7 @@ from bmrm.losses.least_squares import LeastSquares
 from bmrm.losses.rank_hinge import RankHinge
 from bmrm.metrics import MEASURES
 from bmrm.mpi.group import Alone
-from bmrm.problem import InputError
+from bmrm.problem import IncompatibleError, InputError
 from bmrm.search._core.folds import AskedFolds, Folds
 from tests.mpi.launch import work
 
@@ -208,6 +208,8 @@ def test_columns_of_targets_and_shares():
     found = bmrm.cross_validate(X, sets, labels="each", lam=1e-2, folds=3, each_label=True)
     assert sorted(found.each_label) == ["a", "b", "c"]
     assert all(value > 0.9 for value in found.each_label["a"]["auc"])
+    with pytest.raises(IncompatibleError, match="calibrate needs a loss whose rows have one of two or more classes"):
+        bmrm.cross_validate(X, sets, labels="each", lam=1e-2, folds=3, calibrate="sigmoid")
     trials = np.column_stack((Y * 2, np.full(len(Y), 2)))
     doubled = bmrm.cross_validate(X, trials, loss="logistic", lam=1e-2, folds=3, split="random", **TIGHT)
     single = bmrm.cross_validate(X, Y, loss="logistic", lam=1e-2, folds=3, split="random", **TIGHT)
@@ -220,6 +222,28 @@ def test_held_out_scores_calibrate_the_model():
     p = found.model.predict_proba(X)
     np.testing.assert_allclose(p.sum(axis=1), 1.0)
     assert log_loss(Y, p) < 0.2
+
+
+def test_a_config_calibrates_too(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    rows_file(tmp_path)
+    config = {"data": {"train": "rows.svm"}, "loss": "hinge", "calibrate": "sigmoid"}
+    config["regularizer"] = {"name": "l2", "lambda": 1e-2}
+    (tmp_path / "c.yaml").write_text(yaml.safe_dump(config))
+    assert main(["cv", "c.yaml", "--folds", "5", "--out", "out", "--quiet"]) == 0
+    own = bmrm.cross_validate(X, Y, loss="hinge", lam=1e-2, folds=5, calibrate="sigmoid").model
+    found = load_model(tmp_path / "out/model.npz")
+    np.testing.assert_allclose(found.predict_proba(X), own.predict_proba(X), atol=1e-3)
+    for words, said in (
+        (["cv", "c.yaml", "--no-refit"], "it takes the folds of the cross-validation, and needs refit"),
+        (
+            ["cv", "c.yaml", "--set", "start=model.npz"],
+            "start is for `bmrm train`; leave it out of what `bmrm cv` takes",
+        ),
+        (["path", "c.yaml"], "calibrate is for `bmrm train`; leave it out of what `bmrm path` takes"),
+    ):
+        assert main([*words, "--quiet"]) == 2
+        assert said in capsys.readouterr().err
 
 
 def test_candidates_of_any_fields():

@@ -200,6 +200,20 @@ def test_options_are_checked_from_python_too():
     assert len(Halving(fields={"loss": ["hinge", "logistic"], "data.bias": ["free", "none"]}).tried()) == 4
 
 
+def test_shares_of_labels_are_judged_by_validation_rows(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    table = np.column_stack((X[:200, :3], np.clip(0.5 + 0.4 * X[:200, 0], 0.0, 1.0)))
+    np.savetxt(tmp_path / "rows.csv", table, delimiter=",")
+    config = {"data": {"train": "rows.csv", "format": "csv", "validation": "rows.csv"}, "loss": "logistic"}
+    config |= {"search": {"regularizer.lambda": LAMBDAS}, "output": {"directory": "out"}}
+    (tmp_path / "c.yaml").write_text(yaml.safe_dump(config))
+    assert main(["c.yaml", "--quiet"]) == 0
+    assert main(["c.yaml", "--quiet", "--set", "data.validation=null", "--set", "output.directory=other"]) == 2
+    assert "rows with shares of labels are not divided into folds here" in capsys.readouterr().err
+    assert not (tmp_path / "other").exists()
+    assert command(["cv", "c.yaml", "--folds", "3", "--quiet"]) == 0
+
+
 @pytest.mark.mpi
 def test_three_ranks_choose_as_one(tmp_path):
     search = {"name": "halving", "regularizer.lambda": LAMBDAS, "factor": 2, "folds": 3, "measure": "log_loss"}

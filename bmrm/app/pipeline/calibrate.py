@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from bmrm.app.calibration.asked import FOLDS, Calibrate, refuse_without_classes
 from bmrm.app.calibration.curves import Calibration
-from bmrm.app.measure import scored, scores_of
 from bmrm.app.model import Model
+from bmrm.app.pipeline.judge import judged
 from bmrm.app.pipeline.several import solve_any
 from bmrm.app.pipeline.solve import Problem
 from bmrm.data.dataset import Dataset
@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 
 USELESS = Status.NON_FINITE, Status.NOT_CONVEX, Status.INTERRUPTED
 """Ends of a run whose weights say nothing of what others would be."""
+
+
+PART = "the rows of calibrate"
 
 
 @dataclass(frozen=True)
@@ -81,7 +84,8 @@ class Calibrating:
             return model
         if self.fold is None:
             assert self.validation is not None
-            return _with_curves(model, self.asked.method, [self._judged(model, problem, self.validation)], "validation")
+            known = judged(model, problem, self.validation, group, PART)
+            return _with_curves(model, self.asked.method, [known], "validation")
         if problem.relative is not None:  # the same lambda as that of all rows
             lam = group.broadcast(None if model is None else model.header["regularizer"]["lambda"])
             problem = replace(problem, regularizer=replace(problem.regularizer, lam=lam), relative=None)  # type: ignore[type-var]
@@ -92,19 +96,11 @@ class Calibrating:
             fitted = solve_any(rows, problem, group)
             status = group.broadcast(None if fitted is None else fitted.solution.status.name)
             if Status[status] in USELESS:
-                return _without(model, f"not calibrated: the training without fold {k + 1} of {count} ended {status}")
-            parts.append(self._judged(fitted, problem, self.train.select(np.flatnonzero(self.fold == k))))
+                why = f"not calibrated: the training without fold {k + 1} of {count} ended {status}"
+                return None if model is None else uncalibrated(model, why)
+            held = self.train.select(np.flatnonzero(self.fold == k))
+            parts.append(judged(fitted, problem, held, group, PART))
         return _with_curves(model, self.asked.method, parts, f"{count} folds")
-
-    def _judged(self, model: Model | None, problem: Problem, rows: Dataset) -> ScoredRows | None:
-        """Collective: these rows of all ranks with their scores, on rank 0."""
-        group = self.group
-        labels = group.broadcast(None if model is None else model.label_codes)
-        weights = group.broadcast_array(None if model is None else model.weights)
-        intercept = group.broadcast_array(None if model is None else model.intercept)
-        scores = scores_of(rows, weights, intercept, problem.threads or group.cores_per_rank)
-        loss = problem.loss if model is None else model.loss
-        return scored(scores, rows.targets, loss, labels, group, part="the rows of calibrate")
 
 
 def _with_curves(model: Model | None, method: str, parts: Sequence[ScoredRows | None], rows: str) -> Model | None:
@@ -118,9 +114,8 @@ def _with_curves(model: Model | None, method: str, parts: Sequence[ScoredRows | 
     return replace(model, calibration=found)
 
 
-def _without(model: Model | None, why: str) -> Model | None:
-    if model is None:
-        return None
+def uncalibrated(model: Model, why: str) -> Model:
+    """The model, whose message says why it has no curves."""
     solution = model.solution
     return replace(model, _solution=replace(solution, message="; ".join(filter(None, (solution.message, why)))))
 

@@ -72,6 +72,19 @@ def write_file(directory: Path, name: str, write: Writer) -> None:
         flush_folder(directory)
 
 
+def write_text(directory: Path, name: str, text: str) -> None:
+    """`write_file` of a text."""
+    write_file(directory, name, lambda stream: stream.write(text.encode()))
+
+
+def open_for_results(directory: Path, result: str) -> None:
+    """`open_folder`; InputError for a folder with files of something else, none of which is called `result`."""
+    open_folder(directory)
+    there = sorted(path.name for path in directory.iterdir()) if directory.is_dir() else []
+    if there and result not in there:
+        raise InputError(f"--out {directory}: it holds {', '.join(there[:3])}, but no {result}; choose another folder")
+
+
 def write_set(directory: Path, needed: dict[str, Writer], more: dict[str, Writer]) -> list[str]:
     """Replace all files of an older run by these; returns the reasons for those of `more` that could not be written.
 

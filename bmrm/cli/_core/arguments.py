@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import math
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from bmrm.problem import InputError
 
 if TYPE_CHECKING:
     from bmrm.app.model import Model
@@ -38,6 +41,26 @@ def share(text: str) -> float:
     if not 0.0 < number < 1.0:
         raise argparse.ArgumentTypeError(f"{text!r}, expected a number > 0 and < 1")
     return number
+
+
+def words(given: Sequence[str]) -> list[str]:
+    """The words of an option that takes several, with spaces or commas between them."""
+    return [one for part in given for one in part.split(",") if one]
+
+
+def lambdas_of(given: Sequence[str] | None) -> list[float] | None:
+    """The numbers of `--lambdas`; None where it is not given."""
+    return None if given is None else [_lambda(text) for text in words(given)]
+
+
+def _lambda(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0.0 < value < math.inf:
+        raise InputError(f"--lambdas: {text!r}, expected a number > 0")
+    return value
 
 
 def add_model(parser: Parser) -> None:

@@ -9,10 +9,13 @@ from typing import Any
 
 import numpy as np
 
+from bmrm.app.calibration.asked import Calibrate, refuse_without_classes
+from bmrm.app.calibration.curves import Calibration
 from bmrm.app.measure import check_metrics, names_of_measures
 from bmrm.app.model import Model
 from bmrm.app.path import TOLERANCE
 from bmrm.app.path_lambdas import default_ratio, grid, lambda_max
+from bmrm.app.pipeline.calibrate import uncalibrated
 from bmrm.app.pipeline.several import solve_any
 from bmrm.app.pipeline.solve import BIASES, Problem, Watch, lambda_of_rows, prepared, unwatched
 from bmrm.app.progress import Told
@@ -28,6 +31,7 @@ from bmrm.registry import Range, checked_value
 from bmrm.search._core.candidates import LAMBDA, Candidate, Values, candidates_of
 from bmrm.search._core.choice import check_rule, choose, sign_of
 from bmrm.search._core.folds import AskedFolds
+from bmrm.search._core.held_out import joined
 from bmrm.search._core.record import CrossValidation, HeldOut
 from bmrm.search._core.trials import Trials, sources_of
 from bmrm.solvers._core.monitor import IterativeSolver
@@ -47,6 +51,7 @@ class Wanted:
     confidence : of the intervals.
     each_label : whether each label is also measured against all others.
     n_lambdas : values of lambda to choose from, a grid from lambda_max of all rows down; None where they are given.
+    calibrate : how the held-out scores of the chosen candidate become probabilities; None for not at all.
     """
 
     folds: AskedFolds
@@ -57,11 +62,14 @@ class Wanted:
     confidence: float = 0.95
     each_label: bool = False
     n_lambdas: int | None = None
+    calibrate: Calibrate | None = None
 
     def __post_init__(self) -> None:
         check_rule(self.choose)
         checked_value("n_lambdas", self.n_lambdas, (int, NoneType), Range(least=1))
         checked_value("confidence", self.confidence, (float,), Range(above=0.0, below=1.0))
+        if self.calibrate is not None and (self.calibrate.folds is not None or not self.refit):
+            raise InputError("calibrate: it takes the folds of the cross-validation, and needs refit")
 
     def names(self, loss: Any) -> tuple[tuple[str, ...], str]:
         """The measures, and the one that chooses; InputError for one that does not fit or has no best value."""
@@ -114,6 +122,8 @@ def cross_validated(
     with together(group):
         candidates = candidates_of(problem, tried or [{}])
         names, measure = wanted.names_of(candidates)
+        for one in candidates if wanted.calibrate is not None else ():
+            refuse_without_classes(one.problem.loss)
     folds, sources = sources_of(wanted.folds, data, problem, group)
     trials = Trials(sources, group, names, watch, told)
     found = trials.of(candidates)
@@ -144,7 +154,21 @@ def cross_validated(
         wanted.confidence,
         model,
     )
+    if wanted.calibrate is not None:
+        result = calibrated(result, wanted.calibrate.method)
     return replace(result, each_label=each_label(held)) if wanted.each_label else result
+
+
+def calibrated(found: CrossValidation, method: str) -> CrossValidation:
+    """The result, its model with curves that are fitted to the held-out scores of the first repeat."""
+    model, repeats = found.model, found.fold_numbers.shape[1]
+    assert model is not None
+    whole = joined([one.scored for one in found.held_out[: len(found.held_out) // repeats]])
+    if whole is None:
+        return replace(found, model=uncalibrated(model, "not calibrated: not all folds are trained on the same labels"))
+    y = whole.y.astype(np.int64)
+    curves = Calibration.fitted(method, whole.scores, y, whole.weights, len(model.labels), found.folds)
+    return replace(found, model=replace(model, calibration=curves))
 
 
 def with_own_lambda(problem: Problem, data: Dataset, group: Group) -> Problem:

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from bmrm.app.pipeline.features import Featured
-from bmrm.app.pipeline.follow import refuse_stop
-from bmrm.app.pipeline.load import load
-from bmrm.app.pipeline.several import loss_of_columns
+from bmrm.app.pipeline.rows_of_config import RowsOfConfig
 from bmrm.app.pipeline.solve import Watch, unwatched
-from bmrm.app.pipeline.train import features_of, problem_of, with_loss
 from bmrm.app.progress import Told
-from bmrm.app.shares import are_shares
-from bmrm.mpi.group import Group, together
+from bmrm.mpi.group import Group
 from bmrm.risk.scaling import SCALINGS
 from bmrm.search._core.candidates import Values
 from bmrm.search._core.crossing import Wanted, cross_validated
@@ -44,25 +39,12 @@ def validated(
     told : hears of progress, on rank 0.
     watch : surrounds each training.
     """
-    section = {**settings["data"], "validation": None, "test": None}
-    if isinstance(section["offset"], Mapping):
-        section["offset"] = section["offset"]["train"]
-    settings = {**settings, "data": section}
-    loaded = load(section, settings["seed"], group)
-    settings, notes = with_loss(settings, loaded.train, group)
-    with together(group):
-        problem = problem_of(settings, leads=group.rank == 0)
-        refuse_stop(problem.follow, "cross-validation")
-    for note in (*loaded.notes, *notes) if group.rank == 0 and not quiet else ():
-        print(f"bmrm: {note}", file=sys.stderr)
-    data = settings["data"]
-    loss = loss_of_columns(problem.loss, data["classes"], data["labels"], loaded.train, group)
-    shares = are_shares(loaded.train, loss, group)
-    problem = replace(problem, loss=loss, shares=shares, follow=None)
-    rows, mapping = SCALINGS[problem.scale].rows(loaded.train), features_of(settings)
-    if mapping is None:
+    read = RowsOfConfig.read(settings, ("train",), group, "cross-validation", quiet)
+    problem = read.problem
+    rows = SCALINGS[problem.scale].rows(read.parts["train"])
+    if read.features is None:
         return cross_validated(rows, problem, tried, wanted, group, watch=watch, told=told)
-    featured = Featured.of(mapping, {"train": rows}, problem.scale, group, problem.threads)
+    featured = Featured.of(read.features, {"train": rows}, problem.scale, group, problem.threads)
     rows, problem = featured.parts["train"], featured.problem(problem)
     return of_raw_rows(cross_validated(rows, problem, tried, wanted, group, watch=watch, told=told), featured)
 

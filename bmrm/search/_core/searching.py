@@ -16,6 +16,7 @@ from bmrm.app.pipeline.several import solve_any
 from bmrm.app.pipeline.solve import Problem, Watch
 from bmrm.data.dataset import Dataset
 from bmrm.mpi.group import Group, together
+from bmrm.problem import InputError
 from bmrm.registry import check_parameters, parameter
 from bmrm.search._core.candidates import Candidate, Values, candidates_of
 from bmrm.search._core.choice import check_rule, choose
@@ -84,6 +85,11 @@ class Searching(ABC):
         data = parts["train"]
         with together(group):
             refuse_stop(problem.follow, "a search")
+            if problem.shares and "validation" not in parts:
+                raise InputError(
+                    "search: rows with shares of labels are not divided into folds here, expected data.validation; or "
+                    "`bmrm cv`, which divides them"
+                )
         problem = with_own_lambda(replace(problem, follow=None), data, group)
         candidates: list[Candidate] = []
         names: tuple[str, ...] = ()

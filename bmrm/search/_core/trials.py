@@ -11,6 +11,7 @@ from typing import Any
 
 from bmrm.app.model import Model
 from bmrm.app.path import Asked, solve_path
+from bmrm.app.pipeline.judge import judged
 from bmrm.app.pipeline.several import solve_any
 from bmrm.app.pipeline.solve import ModelOf, Problem, Watch, unwatched
 from bmrm.app.progress import Told
@@ -22,7 +23,7 @@ from bmrm.mpi.group import Group, OtherRankError
 from bmrm.problem import Callback, Iteration, Solution, Status
 from bmrm.search._core.candidates import LAMBDA, Candidate
 from bmrm.search._core.folds import AskedFolds, Folds, Split
-from bmrm.search._core.held_out import Judged, joined, judged
+from bmrm.search._core.held_out import Judged, joined
 from bmrm.search._core.kept import Kept, key_of
 
 USELESS = Status.NON_FINITE, Status.NOT_CONVEX
@@ -137,22 +138,29 @@ class Trials:
     starts: dict[tuple[str, str], Any] = field(default_factory=dict, init=False)
     """On rank 0, by fold and candidate, where a further training begins."""
 
-    def of(self, candidates: Sequence[Candidate], budget: float | None = None, again: bool = False) -> list[Trial]:
-        """Collective: all of them, in order; [] but on rank 0.
+    def of(self, candidates: Sequence[Candidate]) -> list[Trial]:
+        """Collective: all of them, in order; [] but on rank 0."""
+        return self._of(candidates, walks(candidates), None, False)
+
+    def further(self, candidates: Sequence[Candidate], budget: float | None) -> list[Trial]:
+        """Collective: as `of`, but each goes on from its last training by this object, not from another candidate's.
 
         Parameters
         ----------
         candidates : what is trained.
         budget : passes after which each training is stopped; None for the tolerance.
-        again : whether each goes on from its last training by this object, not from another candidate's.
         """
+        return self._of(candidates, [[k] for k in range(len(candidates))], budget, True)
+
+    def _of(
+        self, candidates: Sequence[Candidate], ways: Sequence[Sequence[int]], budget: float | None, again: bool
+    ) -> list[Trial]:
         found: list[list[Judged]] = [[] for _ in candidates]
         total, self.done = len(candidates) * len(self.sources), 0
-        ways = [[k] for k in range(len(candidates))] if again else walks(candidates)
         for source in self.sources:
             train, held = source.train(), source.held()
             for walk in ways:
-                some = self._walk([candidates[k] for k in walk], source, train, held, budget if again else None, again)
+                some = self._walk([candidates[k] for k in walk], source, train, held, budget, again)
                 for place, one in zip(walk, some):
                     self.done += 1
                     if one is not None:

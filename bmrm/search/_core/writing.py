@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from bmrm.app.pipeline.run_folder import MODEL, open_folder, write_file
+from bmrm.app.pipeline.run_folder import MODEL, write_file, write_text
+from bmrm.app.tables import csv_text
 from bmrm.data.label_types import shown_label
-from bmrm.problem import InputError
 from bmrm.search._core.page import page
 from bmrm.search._core.record import CrossValidation
 
@@ -28,14 +26,6 @@ RESULT, TABLE, FOLDS, PREDICTIONS, ROC, PRECISION_RECALL, PAGE = FILES = (
 )
 
 
-def open_for_results(directory: Path) -> None:
-    """InputError for a folder that cannot be written, or holds files of something else."""
-    open_folder(directory)
-    there = sorted(path.name for path in directory.iterdir()) if directory.is_dir() else []
-    if there and RESULT not in there:
-        raise InputError(f"--out {directory}: it holds {', '.join(there[:3])}, but no {RESULT}; choose another folder")
-
-
 def write_results(directory: Path, result: CrossValidation, title: str, settings: Any = None) -> list[str]:
     """Write all files, each whole or not at all, `cv.json` last; older ones are replaced.
 
@@ -46,7 +36,7 @@ def write_results(directory: Path, result: CrossValidation, title: str, settings
     """
     texts = {
         TABLE: table_csv(result.table()),
-        FOLDS: _csv(map(list, result.fold_numbers.tolist()), " "),
+        FOLDS: csv_text(result.fold_numbers.tolist(), " "),
         PREDICTIONS: predictions_csv(result),
         ROC: curve_csv(result.roc, "fpr", "tpr"),
         PRECISION_RECALL: curve_csv(result.precision_recall, "recall", "precision"),
@@ -57,31 +47,21 @@ def write_results(directory: Path, result: CrossValidation, title: str, settings
         (directory / name).unlink(missing_ok=True)
     for name, text in texts.items():
         if text:
-            _write(directory, name, text)
+            write_text(directory, name, text)
             written.append(name)
     if result.model is not None:
         write_file(directory, MODEL, result.model.write)
         written.append(MODEL)
     plain = {"title": title, **result.plain(), "settings": settings}
-    _write(directory, RESULT, json.dumps(plain, indent=2, allow_nan=False) + "\n")
+    write_text(directory, RESULT, json.dumps(plain, indent=2, allow_nan=False) + "\n")
     return [*written, RESULT]
-
-
-def _write(directory: Path, name: str, text: str) -> None:
-    write_file(directory, name, lambda stream: stream.write(text.encode()))
-
-
-def _csv(rows: Iterable[Sequence[Any]], delimiter: str = ",") -> str:
-    stream = io.StringIO()
-    csv.writer(stream, delimiter=delimiter, lineterminator="\n").writerows(rows)
-    return stream.getvalue()
 
 
 def table_csv(table: Sequence[dict[str, Any]]) -> str:
     """The table with a line of names."""
     head = list(dict.fromkeys(name for line in table for name in line))
     rows = [["" if line.get(name) is None else _plain(line[name]) for name in head] for line in table]
-    return _csv([head, *rows])
+    return csv_text([head, *rows])
 
 
 def _plain(value: Any) -> Any:
@@ -105,7 +85,7 @@ def predictions_csv(result: CrossValidation) -> str:
         rows += [[row, one.fold, *line] for row, *line in zip(one.rows.tolist(), y, predicted)]
         for line, numbers in zip(rows[-len(table) :], table):
             line += numbers
-    return _csv(rows)
+    return csv_text(rows)
 
 
 def _label(name: str) -> Any:
@@ -129,4 +109,4 @@ def curve_csv(found: dict[str, Any], across: str, up: str) -> str:
     rows: list[list[Any]] = [["fold", across, up]]
     for one in (*found["folds"], {"fold": "average", **found["average"]}):
         rows += [[one["fold"], a, b] for a, b in zip(one[across], one[up])]
-    return _csv(rows)
+    return csv_text(rows)
