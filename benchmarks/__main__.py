@@ -28,7 +28,7 @@ MARK = re.compile(r"^<!-- (\w+) -->$", re.MULTILINE)
 def main() -> None:
     """Run all benchmarks, or those named, and put their sections into the page; the others stay as they are."""
     names = [module.name for module in pkgutil.iter_modules(benchmarks.__path__)]
-    known = [name for name in names if name not in ("harness", "race", "two_trees", "decisions", "__main__")]
+    known = [name for name in names if name not in ("harness", "race", "papers", "two_trees", "decisions", "__main__")]
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("names", nargs="*", choices=[*known, []], help="benchmarks to run; all without a name")
     sections = _sections()
