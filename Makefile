@@ -4,7 +4,7 @@ BIN := $(VENV)/bin
 LOWEST := $(VENV)-lowest
 LOWEST_PYTHON ?= $(firstword $(foreach v,3.10 3.11,$(shell python$(v) -c "print('python$(v)')" 2>/dev/null)) $(PYTHON))
 
-.PHONY: install run test test-quick test-slow test-nightly test-lowest wheel-test lint docs measurements bench bench-full clean
+.PHONY: install run test test-quick test-slow test-nightly test-lowest wheel-test lint docs measurements papers bench bench-full clean
 
 install: $(VENV)/installed
 
@@ -66,6 +66,10 @@ docs: install
 
 measurements: install
 	$(BIN)/python -m benchmarks
+
+# QUICK=1: some cells of each study.
+papers: install
+	$(BIN)/python -m benchmarks.papers $(if $(QUICK),--quick)
 
 $(VENV)/peers: pyproject.toml
 	$(BIN)/pip install --quiet -e '.[bench]'

@@ -1,0 +1,60 @@
+"""`python -m benchmarks.papers [NAME ...]`: rerun tables and figures of the papers, and write pages from their rows.
+
+Rows go to `runs/papers/NAME.csv`, with `--keep` to the files of the repository, from which the pages of the site are
+made. A cell that is there already is not run again; to run it again, remove its rows.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import time
+from pathlib import Path
+
+for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(variable, "1")
+
+from benchmarks.harness import SHARED  # noqa: E402
+from benchmarks.papers import page  # noqa: E402
+from benchmarks.papers.results import KEPT, Results, identity  # noqa: E402
+from benchmarks.papers.study import Study, studies  # noqa: E402
+
+RUNS = Path(__file__).resolve().parents[2] / "runs" / "papers"
+
+
+def main() -> None:
+    """Run what is asked for and not there yet."""
+    known = studies()
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.papers", description=__doc__)
+    parser.add_argument("names", nargs="*", choices=[*known, []], help="studies; all without a name")
+    parser.add_argument("--quick", action="store_true", help="some cells of each, ten minutes in all")
+    parser.add_argument("--seed", type=int, default=0, help="of folds, splits and samples (default 0)")
+    parser.add_argument("--keep", action="store_true", help="go on with the rows of the repository; write its pages")
+    parser.add_argument("--page", action="store_true", help="write the pages of the repository, run nothing")
+    given = parser.parse_args()
+    folder = KEPT if given.keep else RUNS
+    if not given.page and not SHARED.is_dir():
+        parser.exit(2, f"the data sets of the studies are not there: {SHARED}\n")
+    for name in [] if given.page else given.names or known:
+        run(known[name], folder, "quick" if given.quick else "full", given.seed)
+    if given.keep or given.page:
+        print(*page.write(), sep="\n")
+    else:
+        print(*page.write(folder, folder / "pages"), sep="\n")
+
+
+def run(study: Study, folder: Path, size: str, seed: int) -> None:
+    """The cells of a study that have no rows in the folder yet."""
+    results = Results(study, folder)
+    done = results.done(seed)
+    todo = [cell for cell in study.cells(size) if identity(cell) not in done]
+    for number, cell in enumerate(todo, 1):
+        begin = time.perf_counter()
+        rows = study.run(cell, seed)
+        taken = time.perf_counter() - begin
+        results.add(cell, seed, rows, taken)
+        print(f"{study.name} {number}/{len(todo)} {identity(cell)} ({taken:.1f} s)", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""A file for each study, of the name of its claim; `STUDY` is what it defines."""
