@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from benchmarks.race import sets
-from benchmarks.race.sets import signs, unit_rows, with_targets
+from benchmarks.race.sets import named, shared, signs, with_targets
 from bmrm.data.dataset import Dataset
 from bmrm.data.matrix import Csr
 
@@ -30,9 +33,36 @@ def load(name: str) -> Dataset:
 def of_unit_length(data: Dataset) -> Dataset:
     """The same with rows of Euclidean length 1, rows of zeros apart."""
     if isinstance(data.X, Csr):
-        return Dataset(unit_rows(data.X), data.targets)
+        return Dataset(data.X.of_norm_one(), data.targets)
     norms = np.maximum(np.linalg.norm(data.X, axis=1, keepdims=True), 1e-300)
     return Dataset(data.X / norms, data.targets)
+
+
+def scipy_of(data: Dataset) -> Any:
+    """The rows as SciPy or NumPy has them."""
+    return data.X.to_scipy() if isinstance(data.X, Csr) else data.X
+
+
+def with_bias(data: Dataset) -> Dataset:
+    """The same with a constant feature 1 behind the others."""
+    ones = np.ones((data.rows, 1))
+    X = scipy_of(data)
+    wide = sparse.hstack([X, ones], "csr") if sparse.issparse(X) else np.hstack([X, ones])
+    return Dataset.from_arrays(wide, data.targets.y)
+
+
+def two_thirds(name: str, seed: int) -> tuple[Dataset, Dataset]:
+    """Training and test rows of Euclidean length 1, as the PROBE paper divides its small corpora."""
+    data = of_unit_length(load(name))
+    train, test = split(data.rows, 2.0 / 3.0, seed)
+    return data.select(train), data.select(test)
+
+
+def mean_norm_squared(data: Dataset) -> float:
+    """X of the PROBE paper: the square of the rows' mean Euclidean length."""
+    X = scipy_of(data)
+    squares = X.multiply(X).sum(axis=1) if sparse.issparse(X) else (X * X).sum(axis=1)
+    return float(np.mean(np.sqrt(np.asarray(squares)))) ** 2
 
 
 def folds(rows: int, parts: int, seed: int) -> list[Indices]:
@@ -50,6 +80,16 @@ def split(rows: int, share: float, seed: int) -> tuple[Indices, Indices]:
 def without(rows: int, left_out: Indices) -> Indices:
     """The other rows."""
     return np.setdiff1d(np.arange(rows), left_out)
+
+
+@named("rcv1_small")
+def _rcv1_small() -> Dataset:
+    """The 1,000 training and the 500 test documents together."""
+    parts = [shared(f"rcv1_small.{part}") for part in ("train", "test")]
+    columns = max(part.X.shape[1] for part in parts)
+    X = sparse.vstack([part.X.with_columns(columns).to_scipy() for part in parts], "csr")  # type: ignore[union-attr]
+    y = np.concatenate([part.targets.y for part in parts])
+    return Dataset.from_arrays(X, signs(y, y == y.max()))
 
 
 def _breast_cancer() -> Dataset:

@@ -15,10 +15,9 @@ from sklearn.metrics import roc_auc_score
 import bmrm
 from benchmarks.papers.claims import LEVEL
 from benchmarks.papers.plots import panels, saved
-from benchmarks.papers.sets import TINY, folds, load, without
+from benchmarks.papers.sets import TINY, folds, load, scipy_of, without
 from benchmarks.papers.study import Finding, Row, Study, finding
 from bmrm.data.dataset import Dataset
-from bmrm.data.matrix import Csr
 from bmrm.problem import Vector
 from bmrm.solvers.nonlinear_cg import UPDATES, NonlinearCG
 
@@ -125,7 +124,7 @@ def _bfgs(train: Dataset, test: Dataset) -> Row:
     """The same likelihood and ridge by SciPy's L-BFGS, until the gradient is short."""
     from scipy.optimize import minimize
 
-    X, y = _matrix(train), train.targets.y
+    X, y = scipy_of(train), train.targets.y
     evaluations, last = 0, np.inf
 
     def function(beta: Vector) -> tuple[float, Vector]:
@@ -146,12 +145,8 @@ def _bfgs(train: Dataset, test: Dataset) -> Row:
     limits = {"maxiter": 5000, "maxfun": 10000, "gtol": 0.0, "ftol": 0.0}
     found = minimize(function, start, jac=True, method="L-BFGS-B", callback=stop, options=limits)
     deviance = 2.0 * float(np.logaddexp(0.0, -y * (X @ found.x[1:] + found.x[0])).sum())
-    scores = _matrix(test) @ found.x[1:] + found.x[0]
+    scores = scipy_of(test) @ found.x[1:] + found.x[0]
     return _row(BFGS, deviance, scores, test, float(evaluations), found.nit)
-
-
-def _matrix(data: Dataset) -> Any:
-    return data.X.to_scipy() if isinstance(data.X, Csr) else data.X
 
 
 def _on_quadratic(random: np.random.Generator) -> list[Row]:
