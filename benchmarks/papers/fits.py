@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+import warnings
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,10 @@ from bmrm.risk.linear import LinearRisk
 
 SOON, LONG = 3.0, 60.0
 """Seconds of one run up to which it is repeated five times, and above which once more at most."""
+
+
+LADDER = (1.0, 0.3, 0.1, 0.03, 0.01, 1e-3, 1e-4, 1e-5)
+"""Tolerances that a peer is told, the largest first."""
 
 
 def risk(data: Dataset, loss: str, **options: Any) -> LinearRisk:
@@ -56,3 +61,39 @@ def slope(x: Sequence[float], y: Sequence[float]) -> float:
     if len(x) < 2 or not np.all(np.isfinite(y)):
         return float("nan")
     return float(np.polyfit(np.log(x), np.log(y), 1)[0])
+
+
+def alternated(candidates: Mapping[str, Callable[[], Any]]) -> dict[str, list[float]]:
+    """Processor seconds of runs in turn: five turns after one that does not count, of long ones one."""
+    taken: dict[str, list[float]] = {name: [] for name in candidates}
+    for turn in range(6):
+        for name, run in candidates.items():
+            begin = time.process_time()
+            run()
+            taken[name].append(time.process_time() - begin)
+        if max(map(max, taken.values())) > LONG / 2.0 or (turn == 3 and max(map(max, taken.values())) > SOON):
+            break
+    return {name: times[1:] or times for name, times in taken.items()}
+
+
+def ratios(ours: Sequence[float], theirs: Sequence[float]) -> tuple[float, float, float]:
+    """Median of theirs over ours, turn by turn, the least and the largest."""
+    each = np.array(theirs) / np.maximum(np.array(ours), 1e-9)
+    return float(np.median(each)), float(each.min()), float(each.max())
+
+
+def hinge_by_liblinear(X: Any, y: Any, lam: float, tolerance: float, costs: Mapping[float, float] | None = None) -> Any:
+    """w of LIBLINEAR's dual method as scikit-learn has it, without an intercept; `costs` by label."""
+    from sklearn.exceptions import ConvergenceWarning
+    from sklearn.svm import LinearSVC
+
+    options = {"loss": "hinge", "fit_intercept": False, "max_iter": 1_000_000, "random_state": 0}
+    machine = LinearSVC(C=1.0 / (lam * len(y)), tol=tolerance, class_weight=costs, **options)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return machine.fit(X, y).coef_.ravel()
+
+
+def loosest(accurate: Callable[[float], bool], ladder: Sequence[float] = LADDER) -> float:
+    """The largest tolerance of a peer that is accurate enough; the last where none is."""
+    return next((tolerance for tolerance in ladder if accurate(tolerance)), ladder[-1])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,13 @@ TINY = "breast_cancer"
 
 
 def load(name: str) -> Dataset:
-    """Rows by a name of the race, `breast_cancer`, or `SET=CLASS` for a class (1) against the rest (-1)."""
+    """Rows by name.
+
+    A name of the race, `breast_cancer`, `SET=CLASS` for a class (1) against the rest (-1), or `SET~N` for its first N
+    singular vectors.
+    """
+    if "~" in name:
+        return _compressed(name)
     if name == TINY:
         return _breast_cancer()
     base, _, positive = name.partition("=")
@@ -80,6 +87,17 @@ def split(rows: int, share: float, seed: int) -> tuple[Indices, Indices]:
 def without(rows: int, left_out: Indices) -> Indices:
     """The other rows."""
     return np.setdiff1d(np.arange(rows), left_out)
+
+
+@lru_cache(maxsize=2)
+def _compressed(name: str) -> Dataset:
+    """The rows times singular vectors, as the thesis' dense sets."""
+    from sklearn.decomposition import TruncatedSVD
+
+    base, _, count = name.partition("~")
+    data = load(base)
+    X = TruncatedSVD(int(count), random_state=0).fit_transform(scipy_of(data))
+    return Dataset.from_arrays(np.ascontiguousarray(X), data.targets.y)
 
 
 @named("rcv1_small")
