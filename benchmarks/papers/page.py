@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from benchmarks.papers import claims
 from benchmarks.papers.claims import CLAIMS, Claim
 from benchmarks.papers.results import KEPT, SEED, Results, identity
 from benchmarks.papers.study import OPEN, Finding, Study, studies, verdict
@@ -22,6 +23,9 @@ could be settled hold; *refuted*: none does. Where we lack the data of a paper, 
 number is compared with a printed one. Times are ratios within one run.
 
 This page is written from the CSV files in `benchmarks/results/papers` by `python -m benchmarks.papers --page`; seed 0.
+
+KDD is Teo et al. (2007), PROBE Smith et al. (2012), Pegasos Ryu & Choi (2009), F-measure the paper on BM-ls-CS, and
+Thesis Komarek (2004); see [the papers' solvers](papers.md).
 
 ## Verdicts
 
@@ -39,6 +43,8 @@ $ # into the repository, with the pages
 $ python -m benchmarks.papers kdd_7 --keep
 ```
 """
+NAMES = {claims.KDD: "KDD", claims.PROBE: "PROBE", claims.PEGASOS: "Pegasos", claims.F_MEASURE: "F-measure"}
+NAMES[claims.THESIS] = "Thesis"
 ANSWERS = {True: "yes", False: "no", None: "not settled"}
 
 
@@ -76,19 +82,27 @@ def _verdicts(run: Mapping[str, tuple[Study, pd.DataFrame]], folder: Path) -> st
     rows = []
     for name, claim in CLAIMS.items():
         if name not in run:
-            rows.append([_title(claim), OPEN, "", "", ""])
+            rows.append([_title(claim), OPEN, "", "", "", ""])
             continue
         study, frame = run[name]
         findings = study.findings(frame)
         settled = [one for one in findings.values() if one.holds is not None]
         holds = f"{sum(bool(one.holds) for one in settled)} of {len(findings)}"
         title = f"[{_title(claim)}]({study.page or '#' + name})"
-        rows.append([title, f"**{verdict(findings)}**", holds, _extent(study, folder), _again(study, folder)])
-    return _table(["table or figure", "verdict", "parts that hold", "cells", "other seeds"], rows)
+        line = [title, f"**{verdict(findings)}**", holds, _decisive(study, findings)]
+        rows.append([*line, _extent(study, folder), _again(study, folder)])
+    return _table(["table or figure", "verdict", "parts that hold", "what decides", "cells", "other seeds"], rows)
+
+
+def _decisive(study: Study, findings: Mapping[str, Finding]) -> str:
+    """A part and its number, for the verdict."""
+    failed = [key for key, one in findings.items() if one.holds is False]
+    key = study.decides or next(iter(failed or findings))
+    return f"{study.claim.parts[key].says} {ANSWERS[findings[key].holds].capitalize()}: {findings[key].number}"
 
 
 def _title(claim: Claim) -> str:
-    return f"{claim.paper.partition(':')[0]}: {claim.where}"
+    return f"{NAMES[claim.paper]}: {claim.where}"
 
 
 def _extent(study: Study, folder: Path) -> str:
@@ -120,7 +134,14 @@ def _sections(run: Mapping[str, tuple[Study, pd.DataFrame]]) -> str:
 def _section(study: Study, rows: pd.DataFrame) -> str:
     """What the paper says, what we see, and why."""
     findings = study.findings(rows)
-    lines = [study.claim.about, "", f"Verdict: **{verdict(findings)}**.", "", _parts(study.claim, findings), ""]
+    lines = [
+        study.claim.about,
+        "",
+        f"Verdict: **{verdict(findings)}**. {_decisive(study, findings)}.",
+        "",
+        _parts(study.claim, findings),
+        "",
+    ]
     lines += [f"![{study.claim.where}]({FIGURES}/{study.name}.png)", ""]
     lines += [_table(*study.table(rows))]
     lines += [f"\n*Why.* {study.why}"] if study.why else []
@@ -137,9 +158,7 @@ def _parts(claim: Claim, findings: Mapping[str, Finding]) -> str:
 
 
 def _misprints() -> str:
-    found = [
-        f"- {study.claim.paper.partition(':')[0]}: {one}" for study in studies().values() for one in study.misprints
-    ]
+    found = [f"- {NAMES[study.claim.paper]}: {one}" for study in studies().values() for one in study.misprints]
     return "\n".join(["\n## Misprints found", "", *found, ""]) if found else ""
 
 

@@ -55,6 +55,7 @@ class Study:
     why : what explains the findings, a paragraph written when they were known.
     lacks : data and programs of the paper that are not here.
     misprints : of the paper, found on the way.
+    decides : the part whose number stands in the verdict; empty for the first that does not hold, else the first.
     page : the page of its own; empty where the common page has all of it.
     """
 
@@ -67,6 +68,7 @@ class Study:
     why: str = ""
     lacks: str = ""
     misprints: tuple[str, ...] = ()
+    decides: str = ""
     page: str = ""
 
     @property

@@ -161,4 +161,17 @@ def _plot(rows: pd.DataFrame, path: Path) -> None:
     saved(figure, path)
 
 
-STUDY = Study("probe_figures", _cells, _run, _findings, _table, _plot, lacks="MEDLINE and its MeSH terms.")
+STUDY = Study(
+    "probe_figures",
+    _cells,
+    _run,
+    _findings,
+    _table,
+    _plot,
+    why="As the paper supposes, near the limit the subgradient stands nearly at a right angle to the way there:"
+    " PROBE* and IDEAL come to rest while PROBE, whose steps are too long at times, goes on from new directions."
+    " Measured to its own limit it overtakes both. That limit is not the minimiser, and measured to the certified"
+    " one it is not the nearest. Break-even of w_t jumps with J by more than it still rises, so its last value"
+    " depends on where the run ends.",
+    lacks="MEDLINE and its MeSH terms.",
+)

@@ -271,6 +271,14 @@ STUDY = Study(
     _findings,
     _table,
     _plot,
+    why="r is minus the gradient, so d'(r - r_before) is negative along a direction of descent, and eq. 2.19 as"
+    " printed turns the sign of beta: the last direction is subtracted where conjugacy adds it. On a quadratic"
+    " function its beta is exactly minus that of Fletcher and Reeves, so the sentence that all updates agree there"
+    " is true of the formulas of the literature and not of those that are printed. With the right sign"
+    " Hestenes-Stiefel is level with the others on every set and in every row of options; as printed it ends at"
+    " larger deviances with lower AUC, which is what the thesis reports. If its software had the sign that its text"
+    " has, there is no contradiction with Zhang et al., who prefer Hestenes-Stiefel. The software itself we cannot"
+    " see; the formulas of its manual (B.4.4) have that denominator too, and numerators that do worse still.",
     lacks="ds1, ds2, imdb and citeseer. The thesis' line search is described, not listed; ours is a secant search of"
     " the same accuracy, which falls back to the gradient where a direction does not descend.",
     misprints=(
@@ -279,5 +287,6 @@ STUDY = Study(
         "B.4.4 has r'z - r_before'z_before, where eq. 2.18 and 2.19 have r'(r - r_before), in the numerators of"
         " Polak-Ribiere and Hestenes-Stiefel; with z = r, as it says, these are other numbers.",
     ),
+    decides="hs",
     page="papers-cg-updates.md",
 )
