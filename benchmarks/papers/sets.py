@@ -12,6 +12,7 @@ from scipy import sparse
 from benchmarks.race import sets
 from benchmarks.race.sets import named, shared, signs, with_targets
 from bmrm.data.dataset import Dataset
+from bmrm.data.generators import Links
 from bmrm.data.matrix import Csr
 
 Indices = NDArray[np.int64]
@@ -46,8 +47,12 @@ def of_unit_length(data: Dataset) -> Dataset:
 
 
 def scipy_of(data: Dataset) -> Any:
-    """The rows as SciPy or NumPy has them."""
-    return data.X.to_scipy() if isinstance(data.X, Csr) else data.X
+    """The rows as SciPy or NumPy has them, with the short indices that scikit-learn wants."""
+    if not isinstance(data.X, Csr):
+        return data.X
+    X = data.X.own.to_scipy()
+    X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
+    return X
 
 
 def with_bias(data: Dataset) -> Dataset:
@@ -87,6 +92,13 @@ def split(rows: int, share: float, seed: int) -> tuple[Indices, Indices]:
 def without(rows: int, left_out: Indices) -> Indices:
     """The other rows."""
     return np.setdiff1d(np.arange(rows), left_out)
+
+
+@named("links", generated=True)
+def _links() -> Dataset:
+    """The generator's own numbers of rows and objects."""
+    data = Links().make()
+    return with_targets(data.X, signs(data.targets.y, data.targets.y == data.targets.y.max()))
 
 
 @lru_cache(maxsize=2)

@@ -31,6 +31,7 @@ def test_cells_of_a_quick_run_are_some_of_all(name):
     assert len({tuple(cell) for size in ("tiny", "quick", "full") for cell in study.cells(size)}) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", STUDIES)
 def test_a_small_run(name, tmp_path):
     study, results = STUDIES[name], Results(STUDIES[name], tmp_path)
