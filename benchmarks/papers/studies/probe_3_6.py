@@ -20,6 +20,8 @@ from bmrm.solvers.pegasos import Pegasos
 from bmrm.solvers.probe import Probe
 
 SETS = ("farm-ads", "rcv1_small", *(f"news20={k}" for k in range(1, 21)))
+TIGHT = "bundle, 0.001"
+"""SVMperf's own default: its epsilon of 0.1 counts losses in per cent (footnote 1 of the paper)."""
 PROBE, ALL_ACTIVE, BUNDLE, CERTIFIED, PEGASOS = "PROBE", "PROBE, all active", "bundle", "certified", "Pegasos"
 HUBER, MAX_ENT, LBFGS = "PROBE, Huber", "PROBE, MaxEnt", "L-BFGS, MaxEnt"
 STOPS = (100, 200, 300, 400, 500)
@@ -41,6 +43,8 @@ def _run(cell: Row, seed: int) -> list[Row]:
     rows.append(judged.row(ALL_ACTIVE, bmrm.minimize(hinge, penalty, Probe(tolerance=0.0, dormant=False, seed=seed))))
     loose = {"tolerance": 0.0, "absolute_tolerance": 0.01, "max_iterations": 2000}
     rows.append(judged.row(BUNDLE, bmrm.minimize(hinge, penalty, "bundle", **loose)))
+    tight = loose | {"absolute_tolerance": 1e-3}
+    rows.append(judged.row(TIGHT, bmrm.minimize(hinge, penalty, "bundle", **tight)))
     rows.append(judged.row(CERTIFIED, bmrm.minimize(hinge, penalty, "auto", tolerance=1e-4)))
     rows.append(_pegasos(train, test, penalty))
     huber = bmrm.minimize(risk(train, "modified_huber"), penalty, probe)
@@ -109,7 +113,10 @@ def _findings(rows: pd.DataFrame) -> dict[str, Finding]:
             ),
         ),
         "work": finding(
-            steps, work <= 2.0, f"{steps[PROBE].mean():.0f} steps, {steps[BUNDLE].mean():.0f} iterations: {work:.1f}"
+            steps,
+            work <= 2.0,
+            f"{steps[PROBE].mean():.0f} steps, {steps[BUNDLE].mean():.0f} iterations: {work:.1f} times; to 0.001"
+            f" {steps[TIGHT].mean():.0f} iterations",
         ),
         "dormant": finding(
             active,
@@ -155,4 +162,10 @@ STUDY = Study(
     _table,
     _plot,
     lacks="REBASE, MDR, Industry Sectors, WebKB, Reuters and MeSH; SVMperf itself, for which the bundle method stands.",
+    why="At this lambda the bundle method needs few planes: to a gap of 0.01, and even to SVMperf's default, it"
+    " takes a fraction of PROBE's steps, whose number hardly depends on the problem. MAP and break-even of PROBE"
+    " are level with those of the certified minimum, so they are the hinge loss', not the algorithm's. Pegasos has"
+    " a bias and is stopped where the test rows are best, which the paper says of it; that, and not the minimum, is"
+    " what it gains. Maximum entropy at this lambda is the weaker objective, whichever solver minimises it; Huber's"
+    " is the better one here, where the paper finds them equal.",
 )
