@@ -24,6 +24,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from bmrm import extend as extend
+    from bmrm.app.complete import Completion as Completion
+    from bmrm.app.complete import complete as complete
     from bmrm.app.fit import fit as fit
     from bmrm.app.fit import minimize as minimize
     from bmrm.app.model import Model as Model
@@ -67,6 +69,8 @@ if TYPE_CHECKING:
 _HOME = {
     "fit": "bmrm.app.fit",
     "minimize": "bmrm.app.fit",
+    "complete": "bmrm.app.complete",
+    "Completion": "bmrm.app.complete",
     "path": "bmrm.app.path",
     "Path": "bmrm.app.path",
     "Model": "bmrm.app.model",

@@ -157,9 +157,9 @@ def fit(
         or as many as `{"method": ..., "folds": ...}` says: so many more trainings, with the same limits each. Labels
         stay those of the scores. None for the probabilities of the loss, if it has some.
     features : a map to other features, in which the model is linear: "incomplete_cholesky", "nystroem",
-        "random_fourier" or "polynomial", `{"name": ..., option: value}` (a `kernel` may be a function), or a
-        transformer of scikit-learn, which is copied and fitted to X. `scale` comes before it. The model takes raw rows.
-        None for the features as they are.
+        "random_fourier", "polynomial", "svd" or "random_projection", `{"name": ..., option: value}` (a `kernel` may be
+        a function), or a transformer of scikit-learn, which is copied and fitted to X. `scale` comes before it. The
+        model takes raw rows. None for the features as they are.
 
     Returns
     -------

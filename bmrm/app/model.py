@@ -41,7 +41,7 @@ from bmrm.data.labels import in_form
 from bmrm.data.layout import Alike, Layout, aligned
 from bmrm.data.matrix import features_of, with_columns
 from bmrm.data.readers._core.raw import Raw
-from bmrm.data.reading import Source, parted, scan
+from bmrm.data.reading import Source, manner, scan
 from bmrm.losses import LOSSES
 from bmrm.problem import InputError, Loss, Solution, Targets, facts_of, provides, shown
 from bmrm.problem.loss import HasProbabilities, HasThreshold
@@ -551,13 +551,7 @@ class Model(ModelData):
         format : a name, or `{name: ..., option: value}`; "auto" for that of the training files.
         labelled : whether there must be labels.
         """
-        layout = self.layout or Layout()
-        plain, columns = parted(format)
-        if isinstance(plain, Mapping):  # its label column is the user's word
-            layout = replace(layout, format=None, labels=None, places=None)
-        elif layout.format is not None and plain == layout.format["name"]:
-            format = {**layout.format, **columns}
-        return format, Alike(replace(layout, features=self.inputs), labelled)
+        return manner(replace(self.layout or Layout(), features=self.inputs), format, labelled)
 
     def save(self, path: Path | str) -> None:
         """Write the file of the model, whole or not at all; an older one of this name is replaced.

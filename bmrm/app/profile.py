@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+import json
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -130,6 +131,29 @@ def profile_of(data: Dataset, origin: str) -> Profile:
         span,
         None if offset is None else (float(offset.min()), float(offset.max())),
     )
+
+
+def target_lines(data: Dataset, origin: str, as_json: bool) -> Iterator[str]:
+    """The target of each row: a label or number, numbers with blanks, labels with commas; or each as JSON.
+
+    Raises
+    ------
+    InputError
+        Where rows have no targets.
+    """
+    if not data.labelled:
+        raise InputError(f"{origin}: the rows have no targets")
+    y: Any = data.targets.y
+    if isinstance(y, LabelSets):
+        rows: Iterable[Any] = (restored_rows(labels, y.dtype).tolist() for labels in y)
+        between = ","
+    else:
+        rows, between = restored_rows(y, data.targets.dtype).tolist(), " "
+    for row in rows:
+        if as_json:
+            yield json.dumps(row, default=str)
+        else:
+            yield between.join(map(text_of, row)) if isinstance(row, list) else text_of(row)
 
 
 def _targets(data: Dataset) -> tuple[str, int, dict[str, int] | None, tuple[str, str] | None, bool]:

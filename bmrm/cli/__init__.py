@@ -22,7 +22,9 @@ COMMANDS = {
     "init": "look at data and write a config that trains on them",
     "predict": "scores, labels, probabilities or ranks of the rows of a file or of standard input",
     "evaluate": "measure a model on a data file with targets",
-    "convert": "write data in another format: a store, npz, svmlight",
+    "convert": "write data in another format: a store, npz, svmlight, csv, Parquet, spardat, june, Harwell-Boeing",
+    "project": "write rows on few directions: random ones, or leading singular vectors",
+    "complete": "rank the features that rows lack by how likely they belong there (link completion)",
     "export": "write a model in a format of another program: liblinear, vw, json, onnx, c",
     "show": "what a model is: certificate, largest weights, how it was trained",
     "compare": "runs side by side: settings that differ, objectives with bounds, measures, seconds",
@@ -39,7 +41,7 @@ COMMANDS = {
 }
 MODULES = dict.fromkeys(("losses", "regularizers", "solvers"), "plug_ins")
 """File of a command, if its name differs."""
-COLLECTIVE = "train", "path", "cv"
+COLLECTIVE = "train", "path", "cv", "complete"
 """Commands that all ranks work for."""
 DESCRIPTION = "Regularized risk minimization with a certified optimality gap."
 EXAMPLES = """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 from bmrm.app.tables import print_json, print_pairs
@@ -14,6 +15,7 @@ bmrm info                                              # what is installed: for 
 bmrm info a9a.svm
 bmrm info rows.csv --format '{name: csv, label: 0}' --json
 bmrm info rows.csv --missing indicator --categorical zip
+bmrm info rows.txt:42.42+ --targets | sort | uniq -c
 """
 
 
@@ -22,6 +24,11 @@ def add_arguments(parser: Parser) -> None:
     parser.examples(EXAMPLES)
     add_data(parser, "; none: what is installed here", needed=False)
     add_columns(parser)
+    parser.add_argument(
+        "--targets",
+        action="store_true",
+        help="the target of each row instead, a line for each, and nothing else",
+    )
     parser.add_argument("--json", action="store_true", help="the same as JSON, for programs")
 
 
@@ -29,10 +36,13 @@ def run(parsed: Namespace) -> int:
     """Print it."""
     if parsed.data is None:
         return _installation(parsed)
-    from bmrm.app.profile import look, profile_of
+    from bmrm.app.profile import look, profile_of, target_lines
 
     data, _ = look(parsed.data, format_of(parsed), columns_of(parsed))
     profile = profile_of(data, parsed.data)
+    if parsed.targets:
+        sys.stdout.writelines(f"{line}\n" for line in target_lines(data, parsed.data, parsed.json))
+        return 0
     say_notes(() if data.layout is None else data.layout.notes, parsed.data)
     print_json(profile.plain()) if parsed.json else print_pairs(parsed.data, _words(profile))
     return 0
@@ -43,6 +53,8 @@ def _installation(parsed: Namespace) -> int:
         if value != default:
             raise InputError(f"--{option} is of a data file, expected DATA, too")
     of_columns = ["ignore"] if parsed.ignore is not None else [*columns_of(parsed)]
+    if parsed.targets:
+        raise InputError("--targets is of a data file, expected DATA, too")
     if of_columns:
         raise InputError(f"--{of_columns[0].replace('_', '-')} is of a data file, expected DATA, too")
     from bmrm.app.installation import in_words, installation

@@ -41,11 +41,12 @@ from numpy.typing import NDArray
 
 from bmrm.data.dataset import Dataset
 from bmrm.data.files import divisible, is_number, open_text
-from bmrm.data.layout import Alike
+from bmrm.data.layout import Alike, Layout
 from bmrm.data.raw_columns import Coding
 from bmrm.data.readers._core.formats import ByBytes, Format, Tabular, by_suffix, formats, recognised
 from bmrm.data.readers._core.raw import Raw, from_one, join, nothing
 from bmrm.data.readers._core.shares import file_share
+from bmrm.data.readers._core.thesis_names import parsed
 from bmrm.problem import InputError, Vector, shown
 
 __all__ = ["Source", "format_for", "from_one", "read", "scan"]
@@ -71,7 +72,8 @@ def scan(
 
     Parameters
     ----------
-    source : path, glob, list of these, `sklearn:NAME` or `synthetic:NAME?option=value`.
+    source : path, glob, list of these, `sklearn:NAME` or `synthetic:NAME?option=value`; also `rows.txt:42.42+` and
+        `factors.ssv:activations.ssv:Act`, the names of spardat and june.
     format : "auto", the name of a format, `{"name": name, option: value}`, or an instance such as
         `Svmlight(one_based=True)`. With the name "auto" there may be the options `header` and `ignore`, see
         `with_columns`.
@@ -91,6 +93,7 @@ def scan(
     names = [fspath(one) for one in sources]
     if not names:
         raise InputError("the list of files is empty")
+    names, format = parsed(names, format)
     _refuse_addresses(names)
     origin = names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"
     prefix, _, rest = names[0].partition(":")
@@ -233,6 +236,23 @@ def parted(format: Any) -> tuple[Any, dict[str, Any]]:
     columns = {key: format[key] for key in ("header", "ignore") if format.get(key) is not None}
     rest = {key: value for key, value in format.items() if key not in ("header", "ignore")}
     return (rest.get("name", "auto") if set(rest) <= {"name"} else rest), columns
+
+
+def manner(layout: Layout, format: str | Mapping[str, Any], labelled: bool) -> tuple[str | Mapping[str, Any], Alike]:
+    """The format of files, given that of the user, and the request to read them as those of a layout were read.
+
+    Parameters
+    ----------
+    layout : how the others were read.
+    format : a name, or `{name: ..., option: value}`; "auto" for that of the others.
+    labelled : whether there must be labels.
+    """
+    plain, columns = parted(format)
+    if isinstance(plain, Mapping):  # its label column is the user's word
+        layout = replace(layout, format=None, labels=None, places=None)
+    elif layout.format is not None and plain == layout.format["name"]:
+        format = {**layout.format, **columns}
+    return format, Alike(layout, labelled)
 
 
 def _with(chosen: Format, columns: Mapping[str, Any], origin: str) -> Format:

@@ -236,7 +236,7 @@ def test_a_store_appears_whole_or_not_at_all(tmp_path, capsys):
     assert main(["convert", str(path), str(tmp_path / "a.store")]) == 2
     assert "is there already" in capsys.readouterr().err
     with pytest.raises(InputError, match=r"ends in one of \.store, \.npz"):
-        convert(str(path), tmp_path / "a.parquet")
+        convert(str(path), tmp_path / "a.xlsx")
     with pytest.raises(KeyboardInterrupt), new_store(tmp_path / "b.store"):
         raise KeyboardInterrupt
     assert not [one for one in tmp_path.iterdir() if one.name.endswith(".part")]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import math
 import sys
 from collections.abc import Callable, Iterable, Sequence
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from bmrm.problem import InputError
 
 if TYPE_CHECKING:
+    from bmrm.app.convert import Converted
     from bmrm.app.model import Model
     from bmrm.cli._core.parser import Parser
 
@@ -204,3 +206,11 @@ def say_notes(notes: Iterable[str], origin: str) -> None:
     """Print what was decided in reading a file."""
     for note in notes:
         print(f"bmrm: {origin}: {note}", file=sys.stderr)
+
+
+def say_converted(out: str, found: Converted) -> None:
+    """Print what was written, and what a reader of it must be told."""
+    print(f"{out}: {found.rows} rows, {found.features} features, {found.entries} entries")
+    if found.format is not None:
+        told = ", ".join(f"{key}: {json.dumps(value)}" for key, value in found.format.items())
+        print(f"to read it: --format '{{{told}}}'")
