@@ -27,6 +27,7 @@ from bmrm.problem import (
 )
 from bmrm.registry import Range, checked_value
 from bmrm.regularizers import REGULARIZERS
+from bmrm.regularizers.base import ScaledBy
 from bmrm.solvers._core.monitor import IterativeSolver
 
 Family = Callable[[float], Regularizer]
@@ -64,7 +65,7 @@ def family_of(regularizer: Any) -> Family:
                 REGULARIZERS.instance(given)  # says what else is wrong
                 raise InputError(f"regularizer {shown(name)}: lambda is given, but a path chooses it; use lambdas")
             raise InputError(f"regularizer {shown(name)} has no lambda, of which a path has many")
-        return lambda lam: REGULARIZERS.instance(section, {"lam": lam})
+        return _of_section(section)
     if provides(given, Regularizer) and not isinstance(given, type):
         name = type(given).__name__
         raise InputError(
@@ -75,6 +76,19 @@ def family_of(regularizer: Any) -> Family:
         raise InputError(f"regularizer is {shown(given)}, expected a name, a mapping, or a function of lambda")
     made: Family = given
     return made
+
+
+def _of_section(section: Any) -> Family:
+    """Options are checked once."""
+    made: list[Regularizer] = []
+
+    def family(lam: float) -> Regularizer:
+        if not (made and isinstance(made[0], ScaledBy)):
+            made[:] = [REGULARIZERS.instance(section, {"lam": lam})]
+            return made[0]
+        return made[0].with_lambda(lam)
+
+    return family
 
 
 def checked_lambdas(lambdas: Any) -> list[float] | None:

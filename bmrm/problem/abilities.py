@@ -465,3 +465,16 @@ class SeveralPoints(Protocol):
     def several(self, count: int) -> LinearMap:
         """The same with a score per row for each of `count` points: w is (dim, count) in C order, scores likewise."""
         ...
+
+    def shifts(self) -> Vector | None:
+        """The size of what is taken off every entry of each column, (dim,), which is rounded with it; None for 0."""
+        ...
+
+
+@runtime_checkable
+class FullColumns(Protocol):
+    """A map A of one score per row some columns of which can be had in full."""
+
+    def full_columns(self, columns: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Some increasing columns of A, a new array (columns, rows)."""
+        ...

@@ -5,8 +5,8 @@ from __future__ import annotations
 import importlib
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any, cast
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from bmrm.problem import Master, Space, Vector
 from bmrm.registry import check_parameters, parameter
 from bmrm.vocabulary import ParameterError
 
+S = TypeVar("S", bound="ScaledBy")
 Line = Callable[[Vector], tuple[Vector, Vector]]
 """t -> (values, derivatives), for a vector of t."""
 
@@ -61,6 +62,15 @@ class ScaledBy:
                 said = f"{error.said}; without a regularizer take `none`"
                 raise ParameterError(error.owner, error.field, said, error.word) from None
             raise
+
+    def with_lambda(self: S, lam: float) -> S:
+        """The same with another lambda, for many of them.
+
+        Parameters
+        ----------
+        lam : lambda > 0.
+        """
+        return replace(self, lam=lam)
 
 
 def l1_line(l1: float, w: Vector, step: Vector) -> Line:

@@ -283,6 +283,27 @@ class DataMap:
         found.meter, found.share = self.meter, self.share
         return found
 
+    def shifts(self) -> Vector | None:
+        """As of `SeveralPoints`."""
+        if self.columns.shift is None:
+            return None
+        sizes = np.abs(self.columns.shift if self.columns.scale is None else self.columns.shift * self.columns.scale)
+        return np.concatenate((sizes, np.zeros(int(self.bias))))
+
+    def full_columns(self, columns: NDArray[np.int64]) -> Array:
+        """As of `FullColumns`."""
+        with_bias = bool(columns.size and columns[-1] == self.features)
+        kept = columns[: columns.size - int(with_bias)]
+        out = np.ones((columns.size, self.rows))
+        self.meter.charge(0.5 * self.share * kept.size / max(1, self.features))
+        table = out[: kept.size]
+        table[:] = self.X.full_columns(kept).T
+        if self.columns.shift is not None:
+            table -= self.columns.shift[kept, None]
+        if self.columns.scale is not None:
+            table *= self.columns.scale[kept, None]
+        return out
+
     @property
     def offset(self) -> int | None:
         """Where in w the weight of the constant feature stands, with one score per row; None where there is none."""

@@ -8,6 +8,7 @@ from sklearn.datasets import load_breast_cancer
 
 import bmrm
 from bmrm.risk.score_function import LossPhi
+from bmrm.solvers._core.quadratic_walk import Descent
 from bmrm.solvers._core.walk import predicted
 
 
@@ -45,20 +46,27 @@ def test_a_walk_reads_the_rows_less(regularizer, least):
     assert least * found.passes.sum() <= alone
 
 
-@pytest.mark.parametrize("loss", ["logistic", "least_squares"])
-def test_ctrl_c_ends_the_walk(loss, monkeypatch):
-    """At the point where it was pressed; of a Gram matrix with the points that are proved together."""
+@pytest.mark.parametrize(
+    ("loss", "regularizer", "owner", "name"),
+    [
+        ("logistic", "l1", LossPhi, "value_and_slope"),
+        ("least_squares", "l1", Descent, "guessed"),
+        ("least_squares", "group_l2", Descent, "guessed"),
+    ],
+)
+def test_ctrl_c_ends_the_walk(loss, regularizer, owner, name, monkeypatch):
+    """At the point where it was pressed; where points are proved together, with these."""
     X, y = load_breast_cancer(return_X_y=True)
-    value, calls = LossPhi.value_and_slope, []
+    inner, calls = getattr(owner, name), []
 
-    def pressed(self, f):
+    def pressed(self, given):
         calls.append(1)
         if len(calls) == 4:
             signal.raise_signal(signal.SIGINT)
-        return value(self, f)
+        return inner(self, given)
 
-    monkeypatch.setattr(LossPhi, "value_and_slope", pressed)
+    monkeypatch.setattr(owner, name, pressed)
     lambdas = np.geomspace(1e-1, 1e-3, 60)
-    found = bmrm.path(X, y, loss=loss, lambdas=lambdas, scale="standardize", regularizer="l1", bias="none")
+    found = bmrm.path(X, y, loss=loss, lambdas=lambdas, scale="standardize", regularizer=regularizer, bias="none")
     assert len(found) < 60
     assert found.statuses[-1] is bmrm.Status.INTERRUPTED

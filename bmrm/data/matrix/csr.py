@@ -250,6 +250,10 @@ class Csr(Features):
         mirror(raw)
         return raw, None
 
+    def full_columns(self, kept: Places) -> Array:
+        """As of `Features`."""
+        return np.asarray(self.to_scipy()[:, kept].toarray(), np.float64)
+
     def _add_sparse(self, weights: Vector, kept: Places | None, out: Array, check: Check) -> None:
         """The lower triangle."""
         from bmrm.kernels.products import gram

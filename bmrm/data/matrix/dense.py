@@ -117,6 +117,10 @@ class Dense(Features):
         gram.mirror(raw)
         return raw, sums
 
+    def full_columns(self, kept: Places) -> Array:
+        """As of `Features`."""
+        return np.asarray(self.array[:, kept], np.float64)
+
     def gram_work(self, weights: Vector, share: float) -> float:
         """As of `Features`."""
         width = share * float(self.shape[1])

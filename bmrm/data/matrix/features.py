@@ -149,6 +149,10 @@ class Features(ABC):
             raw += part.gram(weights[start:stop], kept, check)[0]
         return raw, None
 
+    def full_columns(self, kept: Places) -> Array:
+        """The columns `kept` as a full array, (rows, kept), float64."""
+        return np.concatenate([np.empty((0, kept.size)), *(part.full_columns(kept) for _, _, part in self.parts())])
+
     def gram_work(self, weights: Vector, share: float) -> float:
         """Products of two entries that `gram` takes, with a `share` of each row, in the time of those of a pass."""
         width = share * self.nnz / max(1, self.shape[0])

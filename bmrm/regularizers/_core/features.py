@@ -77,7 +77,9 @@ def numbers_of(features: Sequence[Feature], columns: FeatureColumns, title: str)
     names = columns.names
     places = {} if names is None else {name: k for k, name in enumerate(names)}
     for feature in features:
-        if isinstance(feature, str) and feature in places:
+        if type(feature) is int and 0 <= feature < columns.count:
+            yield feature
+        elif isinstance(feature, str) and feature in places:
             yield places[feature]
         elif isinstance(feature, str) and not _is_number(feature):
             yield from _named(feature, names, title)
@@ -111,6 +113,8 @@ def checked_feature(given: Any, title: str) -> Feature:
     InputError
         Anything else.
     """
+    if type(given) is int and given >= 0:  # most are: asking for abstract classes takes longer
+        return given
     if isinstance(given, str) and given:
         return given
     if isinstance(given, numbers.Integral) and not isinstance(given, bool) and int(given) >= 0:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from copy import copy
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +19,8 @@ from bmrm.regularizers._core.blocks import Partition
 from bmrm.regularizers._core.features import ByFeature, checked_groups, groups_of
 from bmrm.regularizers.base import ScaledBy
 
+G = TypeVar("G", bound="Grouped")
+T = TypeVar("T")
 GROUPS = ((0, 1),)
 """An example."""
 
@@ -44,11 +49,26 @@ class Grouped(ByFeature, ScaledBy):
         None, doc="weight of each group; null = sqrt(features)", example=(2.0,), beside={"groups": GROUPS}
     )
 
+    _known: ClassVar[dict[str, Any]]
+    """What was found for the features last asked about, with what they were; of an instance."""
+
     def __post_init__(self) -> None:
         super().__post_init__()
         title = type(self).__name__
         object.__setattr__(self, "groups", checked_groups(self.groups, f"{title}: groups"))
         object.__setattr__(self, "weights", _checked_weights(self.weights, self.groups, title))
+        object.__setattr__(self, "_known", {})
+
+    def with_lambda(self: G, lam: float) -> G:
+        """As of `ScaledBy`; what is known of the groups is known of those.
+
+        Parameters
+        ----------
+        lam : lambda > 0.
+        """
+        found = copy(self)
+        object.__setattr__(found, "lam", ScaledBy(lam).lam)
+        return found
 
     def check_features(self, columns: FeatureColumns) -> None:
         """As of `ByFeature`.
@@ -60,7 +80,16 @@ class Grouped(ByFeature, ScaledBy):
         self._groups_in(columns)
 
     def _groups_in(self, columns: FeatureColumns) -> list[NDArray[np.int64]]:
-        return groups_of(self.groups or (), columns, f"{type(self).__name__}: groups")
+        make = partial(groups_of, self.groups or (), columns, f"{type(self).__name__}: groups")
+        return self._once("groups", (columns.count, columns.names), make)
+
+    def _once(self, name: str, key: object, make: Callable[[], T]) -> T:
+        """What was made for the same key the last time, by this or by one of another lambda."""
+        last: Any = self._known.get(name)
+        if last is None or last[0] != key:
+            last = self._known[name] = key, make()
+        found: T = last[1]
+        return found
 
     def partition(self, space: Space, strength: float) -> tuple[NDArray[np.int64], NDArray[np.int64], Vector]:
         """Blocks of the strengths `strength` times the weights, as of `Partition.arrays`.
@@ -73,14 +102,21 @@ class Grouped(ByFeature, ScaledBy):
         space : of w.
         strength : the factor of all weights.
         """
-        groups = self._groups_in(self.columns_of(space))
+        columns = self.columns_of(space)
+        make = partial(self._partition, space, columns)
+        starts, coordinates, weights = self._once("partition", (columns.count, columns.names, space), make)
+        return starts, coordinates, strength * weights
+
+    def _partition(self, space: Space, columns: FeatureColumns) -> tuple[NDArray[np.int64], NDArray[np.int64], Vector]:
+        """The same for a strength of 1."""
+        groups = self._groups_in(columns)
         weights = [math.sqrt(len(group)) for group in groups] if self.weights is None else self.weights
         found, others = Partition(space), np.ones(space.inputs, bool)
         for group, weight in zip(groups, weights, strict=True):
-            found.add(group, strength * weight)
+            found.add(group, weight)
             others[group] = False
-        found.add_each(np.flatnonzero(others), strength)
-        return found.arrays(strength)
+        found.add_each(np.flatnonzero(others), 1.0)
+        return found.arrays(1.0)
 
 
 def _checked_weights(given: Any, groups: Any, title: str) -> tuple[float, ...] | None:

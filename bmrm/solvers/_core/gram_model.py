@@ -56,7 +56,9 @@ class GramModel:
             self.H -= np.outer(self._border, self._border / total)
         diagonal = self.H.diagonal()
         ridge = RIDGE * float(diagonal.mean()) if diagonal.size else 0.0
-        self.H.flat[:: columns.size + 1] += ridge if ridge > 0.0 else 1.0
+        self.ridge = ridge if ridge > 0.0 else 1.0
+        """What the diagonal is more than that of the model."""
+        self.H.flat[:: columns.size + 1] += self.ridge
 
     @property
     def border(self) -> Vector:

@@ -27,14 +27,16 @@ from bmrm.problem import (
     ability,
 )
 from bmrm.problem.abilities import Fingerprint
-from bmrm.solvers._core import gram_walk
+from bmrm.solvers._core import block_walk, gram_walk
 from bmrm.solvers._core.monitor import IterativeSolver
 from bmrm.solvers._core.plane_model import PlaneSolver
 
 Walker = Callable[[Risk, Sequence[Regularizer], "Vector | None", Callback], Iterator[Solution]]
 """From risk, regularizers, start and callback to a solution for each regularizer, in turn."""
 BY_COLUMNS = ("auto", "coordinate_descent")
-"""Solvers that a walk on one Gram matrix takes the place of."""
+"""Solvers that the walks of `KEEPING` take the place of."""
+KEEPING = (gram_walk.walk_of, block_walk.walk_of)
+"""Walks on what is kept of the data, each where it serves the problem."""
 ORDER, FARTHEST = 3, 2.0
 """Points through which weights are extrapolated, and how far, in multiples of the least distance of two."""
 
@@ -75,12 +77,11 @@ def walk(
 
 def _walker(risk: Risk, regularizer: Regularizer, solver: Solver) -> Walker:
     """The walk that keeps the most."""
-    if (
-        isinstance(solver, IterativeSolver)
-        and solver.name in BY_COLUMNS
-        and gram_walk.serves(risk, regularizer, solver)
-    ):
-        return gram_walk.GramWalk(solver)  # type: ignore[arg-type]
+    if isinstance(solver, IterativeSolver) and solver.name in BY_COLUMNS:
+        for walk_of in KEEPING:
+            found = walk_of(risk, regularizer, solver)
+            if found is not None:
+                return found
     if isinstance(solver, PlaneSolver) and ability(risk, Fingerprint) is not None:
         return partial(_by_planes, solver)
     return partial(_warm, solver)
