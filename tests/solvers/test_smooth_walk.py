@@ -1,0 +1,100 @@
+"""Smooth losses with l1 along lambdas, on copies of the columns in use: what it claims is so from the rows."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.svm import LinearSVC
+
+import bmrm
+
+RNG = np.random.default_rng(0)
+KEPT = "columns kept"
+ELASTIC = {"name": "elastic_net", "l1_ratio": 0.4}
+
+
+def designs():
+    X = RNG.normal(size=(150, 6))
+    f = X @ np.array([2.0, -1.0, 0.0, 0.0, 0.5, 0.0]) + RNG.normal(size=150)
+    yield "plain", X, f
+    yield "duplicates", X[:, [0, 0, 1, 3, 3, 4]], f
+    yield "far from 0", X + 50.0, f
+    yield "empty columns", np.hstack((X, np.zeros((150, 2)))), f
+    yield "separable", X, X[:, 0] + 0.1
+    wide = RNG.normal(size=(30, 200)) + RNG.normal(size=(30, 1))
+    yield "wide", wide, wide[:, :3].sum(axis=1) + 0.1 * RNG.normal(size=30)
+
+
+DESIGNS = {name: (X, f) for name, X, f in designs()}
+
+
+def targets_of(loss, f):
+    if loss == "poisson":
+        return np.round(np.exp(np.clip(f, -3.0, 3.0)))
+    return f if loss == "huber" else (f > 0.0).astype(float)
+
+
+@pytest.mark.parametrize(
+    ("loss", "family", "bias"),
+    [
+        ("logistic", "l1", "free"),
+        ("logistic", ELASTIC, "none"),
+        ("squared_hinge", "l1", "none"),
+        ("huber", ELASTIC, "free"),
+        ("poisson", "l1", "free"),
+    ],
+)
+@pytest.mark.parametrize("name", DESIGNS)
+def test_objectives_and_bounds_are_those_of_the_rows(name, loss, family, bias):
+    X, f = DESIGNS[name]
+    y, weights = targets_of(loss, f), RNG.uniform(0.5, 2.0, len(f))
+    given = {"loss": loss, "bias": bias, "sample_weight": weights}
+    ratio = 0.05 if name == "wide" else 0.02
+    found = bmrm.path(X, y, regularizer=family, n_lambdas=8, ratio=ratio, tolerance=1e-5, **given)
+    assert sum(KEPT in model.solution.solver for model in found.models) >= 4
+    for k, (lam, model) in enumerate(zip(found.lambdas, found.models)):
+        assert found.gaps[k] <= 1e-5 * (1.0 + 1e-9)
+        section = {"name": family} if isinstance(family, str) else family
+        best = bmrm.fit(X, y, regularizer={**section, "lambda": lam}, tolerance=1e-9, **given).solution
+        rounding = 1e-12 * abs(best.objective)  # Poisson losses may be negative
+        assert found.lower_bounds[k] <= best.objective + rounding
+        assert best.lower_bound <= found.objectives[k] + rounding
+        if loss == "logistic":
+            w = model.weights.astype(np.longdouble)
+            margins = (2.0 * y - 1.0) * (X.astype(np.longdouble) @ w + model.intercept[0])
+            share = section.get("l1_ratio", 1.0)
+            omega = share * np.abs(w).sum() + 0.5 * (1.0 - share) * w @ w
+            J = np.average(np.logaddexp(0.0, -margins), weights=weights) + lam * omega
+            assert found.objectives[k] == pytest.approx(float(J), rel=1e-9)
+
+
+def test_it_is_the_minimum_that_liblinear_finds():
+    X, f = DESIGNS["plain"]
+    y = targets_of("squared_hinge", f)
+    given = {"loss": "squared_hinge", "regularizer": "l1", "bias": "none", "tolerance": 1e-7}
+    found = bmrm.path(X, y, n_lambdas=6, **given)
+    for lam, w in zip(found.lambdas[1:], found.weights[1:]):
+        C = 0.5 / (lam * len(y))
+        other = LinearSVC(penalty="l1", dual=False, C=C, fit_intercept=False, tol=1e-10, max_iter=100_000)
+        assert w == pytest.approx(other.fit(X, y).coef_[0], abs=2e-3)
+
+
+@pytest.mark.parametrize("scale", ["none", "standardize"])
+def test_sparse_rows_give_what_full_ones_do(scale):
+    X = RNG.normal(size=(60, 80)) * (RNG.uniform(size=(60, 80)) < 0.5)
+    y = (X[:, :3].sum(axis=1) > 0.0).astype(float)
+    given = {"loss": "logistic", "regularizer": "l1", "scale": scale, "n_lambdas": 10, "tolerance": 1e-6}
+    full, thin = (bmrm.path(rows, y, **given) for rows in (X, sp.csr_matrix(X)))
+    assert full.objectives == pytest.approx(thin.objectives, rel=2e-6)
+    for found in (full, thin):
+        assert all(KEPT in model.solution.solver for model in found.models)
+        assert found.passes.sum() < 25.0
+
+
+def test_thin_rows_and_hard_tolerances_are_left_to_the_solvers():
+    X = RNG.normal(size=(60, 80)) * (RNG.uniform(size=(60, 80)) < 0.05)
+    y = (RNG.normal(size=60) > 0.0).astype(float)
+    given = {"loss": "logistic", "regularizer": "l1", "n_lambdas": 3}
+    thin = bmrm.path(sp.csr_matrix(X), y, **given)
+    hard = bmrm.path(X, y, tolerance=1e-11, **given)
+    for found in (thin, hard):
+        assert not any(KEPT in model.solution.solver for model in found.models)
