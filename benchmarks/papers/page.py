@@ -9,7 +9,7 @@ import pandas as pd
 
 from benchmarks.papers import claims
 from benchmarks.papers.claims import CLAIMS, Claim
-from benchmarks.papers.results import KEPT, SEED, Results, identity
+from benchmarks.papers.results import KEPT, SECONDS, SEED, Results, identity
 from benchmarks.papers.study import OPEN, Finding, Study, studies, verdict
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
@@ -19,8 +19,9 @@ HEAD = """# The papers, answered
 
 Do the tables and figures of the five papers hold when they are made again? A claim is split into parts; the rule that
 decides about each was committed before anything was run (`benchmarks/papers/claims.py`). *Reproduced*: all parts that
-could be settled hold; *refuted*: none does. Where we lack the data of a paper, its claim is tried on other data and no
-number is compared with a printed one. Times are ratios within one run.
+could be settled hold; *refuted*: none does; *quick run*: only some of the cells stand behind it yet. Where we lack the
+data of a paper, its claim is tried on other data and no number is compared with a printed one. Times are ratios within
+one run.
 
 This page is written from the CSV files in `benchmarks/results/papers` by `python -m benchmarks.papers --page`; seed 0.
 
@@ -62,11 +63,11 @@ def write(folder: Path = KEPT, docs: Path = DOCS) -> Iterator[str]:
 def written(folder: Path = KEPT) -> dict[str, str]:
     """The pages by name: the common one, and those of studies that have their own."""
     run = {study.name: (study, rows) for study, rows in _with_rows(folder)}
-    pages = {PAGE: "".join([HEAD, _verdicts(run, folder), _sections(run), _misprints(), _not_run(run), USAGE])}
+    pages = {PAGE: "".join([HEAD, _verdicts(run, folder), _sections(run, folder), _misprints(), _not_run(run), USAGE])}
     for study, rows in run.values():
         if study.page:
             title = f"# {study.claim.where}\n\n*{study.claim.paper}*\n\n"
-            pages[study.page] = title + _section(study, rows)
+            pages[study.page] = title + _section(study, rows, folder)
     return pages
 
 
@@ -89,9 +90,21 @@ def _verdicts(run: Mapping[str, tuple[Study, pd.DataFrame]], folder: Path) -> st
         settled = [one for one in findings.values() if one.holds is not None]
         holds = f"{sum(bool(one.holds) for one in settled)} of {len(findings)}"
         title = f"[{_title(claim)}]({study.page or '#' + name})"
-        line = [title, f"**{verdict(findings)}**", holds, _decisive(study, findings)]
+        line = [title, _word(study, findings, folder), holds, _decisive(study, findings)]
         rows.append([*line, _extent(study, folder), _again(study, folder)])
     return _table(["table or figure", "verdict", "parts that hold", "what decides", "cells", "other seeds"], rows)
+
+
+def _word(study: Study, findings: Mapping[str, Finding], folder: Path) -> str:
+    """The verdict, and whether all cells stand behind it."""
+    whole = _ready(study, folder) == len(study.cells("full"))
+    return f"**{verdict(findings)}**{'' if whole else ' (quick run)'}"
+
+
+def _ready(study: Study, folder: Path) -> int:
+    """How many of all cells have been run."""
+    done = Results(study, folder).done(0)
+    return sum(identity(cell) in done for cell in study.cells("full"))
 
 
 def _decisive(study: Study, findings: Mapping[str, Finding]) -> str:
@@ -107,12 +120,9 @@ def _title(claim: Claim) -> str:
 
 def _extent(study: Study, folder: Path) -> str:
     """How many of all cells have been run, and how long they took."""
-    results, cells = Results(study, folder), study.cells("full")
-    done = results.done(0)
-    ready = sum(identity(cell) in done for cell in cells)
-    frame = results.frame(0)
-    minutes = frame.drop_duplicates(list(cells[0]))["cell_seconds"].sum() / 60.0
-    return f"{ready} of {len(cells)}{'' if ready == len(cells) else ', a quick run'}; {minutes:.1f} min"
+    cells = study.cells("full")
+    minutes = Results(study, folder).frame(0).drop_duplicates(list(cells[0]))[SECONDS].sum() / 60.0
+    return f"{_ready(study, folder)} of {len(cells)}; {minutes:.1f} min"
 
 
 def _again(study: Study, folder: Path) -> str:
@@ -122,22 +132,22 @@ def _again(study: Study, folder: Path) -> str:
     return "; ".join(f"{seed}: {verdict(study.findings(frame[frame[SEED] == seed]))}" for seed in seeds)
 
 
-def _sections(run: Mapping[str, tuple[Study, pd.DataFrame]]) -> str:
+def _sections(run: Mapping[str, tuple[Study, pd.DataFrame]], folder: Path) -> str:
     parts = []
     for study, rows in run.values():
         if study.page:
             continue
-        parts.append(f"\n## {_title(study.claim)} {{ #{study.name} }}\n\n{_section(study, rows)}")
+        parts.append(f"\n## {_title(study.claim)} {{ #{study.name} }}\n\n{_section(study, rows, folder)}")
     return "".join(parts)
 
 
-def _section(study: Study, rows: pd.DataFrame) -> str:
+def _section(study: Study, rows: pd.DataFrame, folder: Path) -> str:
     """What the paper says, what we see, and why."""
     findings = study.findings(rows)
     lines = [
         study.claim.about,
         "",
-        f"Verdict: **{verdict(findings)}**. {_decisive(study, findings)}.",
+        f"Verdict: {_word(study, findings, folder)}. {_decisive(study, findings)}.",
         "",
         _parts(study.claim, findings),
         "",

@@ -60,17 +60,23 @@ def test_rows_of_a_cell_are_kept_whole(tmp_path):
     assert results.frame()["value"].isna().tolist() == [False, True, False]
 
 
-def test_the_pages_are_those_of_the_kept_rows():
-    for name, text in page.written().items():
+@pytest.fixture(scope="module")
+def written():
+    """The pages as the kept rows make them."""
+    return page.written()
+
+
+def test_the_pages_are_those_of_the_kept_rows(written):
+    for name, text in written.items():
         assert (page.DOCS / name).read_text(encoding="utf-8") == text, "run python -m benchmarks.papers --page"
 
 
 @pytest.mark.parametrize("name", [name for name in STUDIES if Results(STUDIES[name], KEPT).path.exists()])
-def test_a_table_of_the_page_is_made_from_the_file(name):
+def test_a_table_of_the_page_is_made_from_the_file(name, written):
     study = STUDIES[name]
     rows = pd.read_csv(KEPT / f"{name}.csv", keep_default_na=False, na_values=["nan"])
     columns, lines = study.table(rows[rows["seed"] == 0].reset_index(drop=True))
-    text = page.written()[study.page or page.PAGE]
+    text = written[study.page or page.PAGE]
     assert "| " + " | ".join(columns) + " |" in text
     assert all("| " + " | ".join(map(str, line)) + " |" in text for line in lines)
     assert (page.DOCS / page.FIGURES / f"{name}.png").exists()

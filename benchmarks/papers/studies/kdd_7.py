@@ -114,14 +114,18 @@ def _count(value: float) -> str:
 
 def _plot(rows: pd.DataFrame, path: Path) -> None:
     """Gap against iteration, as figure 7; without the line search."""
+    from matplotlib import colormaps
+
     plain = rows[rows["solver"] == PLAIN]
     figure, axes = panels(plain["data"].nunique(), share_y=True)
+    colours = dict(zip(LAMBDAS, colormaps["viridis"](np.linspace(0.0, 0.9, len(LAMBDAS)))))
     for axis, (data, lines) in zip(axes, plain.groupby("data", sort=False), strict=True):
-        for line in lines.to_dict("records"):
-            axis.semilogy(*points(line["curve"]), label=f"{line['lambda']:g}", lw=1.2)
+        for line in lines.sort_values("lambda", ascending=False).to_dict("records"):
+            lam = line["lambda"]
+            axis.semilogy(*points(line["curve"]), label=f"{lam:g}", color=colours[lam], lw=1.2)
         axis.set(title=data, xlabel="iterations")
     axes[0].set_ylabel("gap")
-    axes[-1].legend(frameon=False, fontsize=7, title="lambda")
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside right", frameon=False, fontsize=7, title="lambda")
     saved(figure, path)
 
 
