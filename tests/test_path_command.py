@@ -8,6 +8,7 @@ import pytest
 from sklearn.datasets import load_breast_cancer
 
 import bmrm
+from bmrm.app.path_kept import KeptPoints
 from bmrm.cli import main
 from bmrm.data.writers import write_svmlight
 from tests.mpi.launch import work
@@ -76,6 +77,7 @@ def test_a_config(tmp_path, capsys):
         (["--lambdas", "x"], "--lambdas: 'x', expected a number > 0"),
         (["--regularizer", "none"], "regularizer 'none' has no lambda, of which a path has many"),
         (["--metrics", "r2"], "--metrics measure validation rows, expected --validation"),
+        (["--resume"], "--resume without --out, expected the folder that a path was written to"),
         (["--models"], "--models without --out, expected the folder that they are written to"),
     ],
     ids=lambda value: value[0] if isinstance(value, list) else "",
@@ -90,6 +92,80 @@ def test_a_folder_of_something_else_stays(tmp_path, capsys):
     assert main(["path", "sklearn:diabetes", *GIVEN, "--out", str(tmp_path)]) == 2
     assert "it holds mine.txt, but no path.json; choose another folder" in capsys.readouterr().err
     assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
+
+
+def killed(words, monkeypatch, after=3):
+    """Run it, and end it in the middle of a point."""
+    with monkeypatch.context() as patched:
+        whole, done = KeptPoints.put, []
+
+        def put(self, lam, found):
+            if len(done) == after:
+                raise SystemExit(9)
+            done.append(lam)
+            whole(self, lam, found)
+
+        patched.setattr(KeptPoints, "put", put)
+        assert main(words) != 0
+
+
+@pytest.mark.parametrize("solver", ["auto", "line_search_bundle"])
+def test_a_killed_path_goes_on(tmp_path, monkeypatch, capsys, solver):
+    words = ["path", "sklearn:diabetes", *GIVEN, "--scale", "standardize", "--solver", solver, "--tolerance", "1e-6"]
+    assert main([*words, "--json"]) == 0
+    straight = json.loads(capsys.readouterr().out)["points"]
+    out = tmp_path / "out"
+    words += ["--out", str(out), "--json"]
+    killed(words, monkeypatch)
+    assert [path.name for path in out.iterdir()] == ["points"]
+    assert len([*(out / "points").iterdir()]) == 3
+    written, whole = [], KeptPoints.put
+    monkeypatch.setattr(KeptPoints, "put", lambda self, lam, found: (written.append(lam), whole(self, lam, found)))
+    assert main([*words, "--resume"]) == 0
+    assert len(written) == 3
+    points = json.loads(capsys.readouterr().out)["points"]
+    for one, other in zip(straight, points, strict=True):
+        assert other["objective"] == pytest.approx(one["objective"], rel=2e-6)
+        assert other["relative_gap"] <= 1e-6
+        assert other["lambda"] == one["lambda"]
+    assert not (out / "points").exists()
+
+
+@pytest.mark.parametrize("change", [["--tolerance", "1e-5"], ["--scale", "max_abs"], ["--bias", "none"]])
+def test_points_of_another_problem_are_not_taken(tmp_path, monkeypatch, change):
+    words = ["path", "sklearn:diabetes", *GIVEN, "--quiet", "--lambdas", "1.0", "0.5", "0.2", "0.1"]
+    words = [word for word in words if word not in ("--n-lambdas", "6", "--ratio", "0.01")]
+    words += ["--out", str(tmp_path / "out")]
+    killed(words, monkeypatch)
+    written = []
+    with monkeypatch.context() as patched:
+        patched.setattr(KeptPoints, "put", lambda self, lam, found: written.append(lam))
+        assert main([*words, *change, "--resume"]) == 0
+    assert written == [1.0, 0.5, 0.2, 0.1]
+    killed(words, monkeypatch, 2)  # without --resume a path begins anew
+    assert len([*(tmp_path / "out" / "points").iterdir()]) == 2
+
+
+def test_three_ranks_go_on_with_what_one_has_left(tmp_path, monkeypatch):
+    words = ["path", "sklearn:diabetes", "--loss", "least_squares", "--regularizer", "l1", "--tolerance", "1e-6"]
+    words += ["--lambdas", "1.0", "0.5", "0.2", "0.1", "--out", "out", "--json"]
+    monkeypatch.chdir(tmp_path)
+    killed(words, monkeypatch)
+    done = work(3, "bmrm.cli", *words, "--resume", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    points = json.loads(done.stdout)["points"]
+    assert [point["lambda"] for point in points] == [1.0, 0.5, 0.2, 0.1]
+    assert all(point["relative_gap"] <= 1e-6 for point in points)
+
+
+def test_progress_is_told_point_by_point():
+    X, y = load_breast_cancer(return_X_y=True)
+    told = []
+    given = {"loss": "least_squares", "regularizer": "l1", "n_lambdas": 4}
+    bmrm.path(X, y, progress=lambda done, total: told.append((done, total)), **given)
+    assert told == [(1, 4), (2, 4), (3, 4), (4, 4)]
+    with pytest.raises(bmrm.InputError, match="progress is 3, expected a function of two numbers"):
+        bmrm.path(X, y, progress=3, **given)
 
 
 @pytest.mark.parametrize("loss", ["least_squares", "logistic"])

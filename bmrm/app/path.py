@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from html import escape
 from types import NoneType
@@ -16,6 +16,7 @@ from bmrm.app.asked import check_choices, like, plug_in_of, refuse_unlabelled, r
 from bmrm.app.defaults import default_bias, default_loss
 from bmrm.app.measure import check_metrics, names_of_measures
 from bmrm.app.model import Model
+from bmrm.app.path_kept import KeptPoints
 from bmrm.app.path_lambdas import Family, checked_lambdas, default_ratio, family_of, grid, lambda_max
 from bmrm.app.pipeline.features import Featured
 from bmrm.app.pipeline.features import checked as features_of_rows
@@ -39,6 +40,7 @@ from bmrm.problem import (
     InputError,
     Loss,
     Risk,
+    Solution,
     Solver,
     Status,
     bound,
@@ -217,6 +219,7 @@ def path(
     rare: int | None = None,
     threads: int | None = None,
     callback: Callback | None = None,
+    progress: Callable[[int, int], Any] | None = None,
     validation: Any = None,
     metrics: Sequence[str] | None = None,
     features: Any = None,
@@ -248,6 +251,7 @@ def path(
     categorical, text, missing, drop_first, rare : those of `bmrm.fit`.
     threads : largest number of threads; None for the usable cores.
     callback : called with each `Iteration` of each point; returning True ends the path there.
+    progress : called after each point with how many there were, and how many there are.
     validation : `(X, y)` or a Dataset: rows that every model is measured on.
     metrics : names of their measures; None for those that the loss names.
     features : a map of the rows to other features, see `bmrm.fit`; weights are then of those.
@@ -262,6 +266,8 @@ def path(
     check_choices(bias=bias, scale=scale)
     if callback is not None and not callable(callback):
         raise InputError(f"callback is {shown(callback)}, expected a function of an Iteration")
+    if progress is not None and not callable(progress):
+        raise InputError(f"progress is {shown(progress)}, expected a function of two numbers")
     threads = checked_value("threads", threads, (int, NoneType), Range(least=1))
     asked, mapping = Asked.checked(regularizer, lambdas, n_lambdas, ratio, stop), features_of_rows(features)
     options = {"tolerance": tolerance, "absolute_tolerance": absolute_tolerance, "max_iterations": max_iterations}
@@ -295,7 +301,8 @@ def path(
         data, others = featured.parts["train"], {part: featured.parts[part] for part in others}
         problem = featured.problem(problem)
     say_alone("`bmrm.path`")
-    found = measured(solve_path(data, problem, asked, Alone(), callback, others), problem, others, Alone(), metrics)
+    solved = solve_path(data, problem, asked, Alone(), callback, others, progress=progress)
+    found = measured(solved, problem, others, Alone(), metrics)
     assert found is not None
     return found if featured is None else of_raw_rows(found, featured)
 
@@ -347,6 +354,8 @@ def solve_path(
     group: Group,
     callback: Callback | None = None,
     others: Mapping[str, Dataset] | None = None,
+    kept: KeptPoints | None = None,
+    progress: Callable[[int, int], Any] | None = None,
 ) -> Path | None:
     """Collective: the path on the rows of all ranks; None but on rank 0.
 
@@ -358,6 +367,8 @@ def solve_path(
     group : the ranks.
     callback : called on rank 0 with each `Iteration` of each point; returning True ends the path there.
     others : rows whose targets are checked before the work begins.
+    kept : points that are done, of which rank 0 keeps others.
+    progress : called on rank 0 after each point with how many there were, and how many there are.
 
     Raises
     ------
@@ -370,7 +381,7 @@ def solve_path(
         raise IncompatibleError(f"{problem.loss.title}: a path is of one problem; fit each column by itself")
     ready = prepared(data, problem, group, others)
     with one_thread(ready.threads):
-        found = lead(ready.risk, group, lambda whole: _Points(ready, asked, callback).on(whole))
+        found = lead(ready.risk, group, lambda whole: _Points(ready, asked, callback, kept, progress).on(whole))
     count = group.broadcast(None if found is None else len(found))
     models = [None] * count if found is None else list(found.models)
     judged = [with_threshold(one, data, problem.loss, ready.summary, group, ready.threads) for one in models]
@@ -384,6 +395,8 @@ class _Points:
     ready: Prepared
     asked: Asked
     callback: Callback | None
+    kept: KeptPoints | None
+    progress: Callable[[int, int], Any] | None
 
     def on(self, whole: Risk) -> Path:
         """The path on the risk of all rows."""
@@ -430,17 +443,36 @@ class _Points:
         """The model, its features and the share of the loss that it explains, point by point."""
         families = [self._family(lam) for lam in lambdas]
         omegas = [bound(one, minimised) for one in families]
-        solutions = walk(minimised, omegas, self.ready.problem.solver, callback=self.callback)  # type: ignore[arg-type]
-        for family, omega, solution in zip(families, omegas, solutions):
+        solutions = self._solutions(minimised, lambdas, omegas)
+        for k, (family, omega, solution) in enumerate(zip(families, omegas, solutions)):
             model = self.ready.model(minimised, solution, family)
             nonzeros = int(np.count_nonzero(model.weights.reshape(len(model.weights), -1).any(axis=1)))
             left = solution.objective - omega.value(solution.w) - minimised.infimum
             explained = 1.0 - left / null if math.isfinite(null) and null > 0.0 else math.nan
+            if self.progress is not None:
+                self.progress(k + 1, len(omegas))
             yield model, nonzeros, explained
             if nonzeros >= self.asked.stop.get("nonzeros", math.inf):
                 return
             if explained >= self.asked.stop.get("explained", math.inf):
                 return
+
+    def _solutions(
+        self, minimised: Any, lambdas: Sequence[float] | NDArray[np.float64], omegas: Sequence[Any]
+    ) -> Iterator[Solution]:
+        """Points that are done, then the walk from the last of them."""
+        kept, first = self.kept, list[Solution]()
+        if kept is not None:
+            for solution in kept.first([float(lam) for lam in lambdas]):
+                first.append(solution)
+                yield solution
+        start, count = (first[-1].w if first else None), len(first)
+        solver: Any = self.ready.problem.solver
+        rest = walk(minimised, omegas[count:], solver, start=start, callback=self.callback)
+        for lam, solution in zip(lambdas[count:], rest):
+            if kept is not None:
+                kept.put(float(lam), solution)
+            yield solution
 
 
 def measured(

@@ -11,9 +11,11 @@ from typing import Any
 from bmrm.app.html.page import rendered
 from bmrm.app.path import Asked, Path, measured, of_raw_rows, solve_path
 from bmrm.app.path_charts import of_path, picture
+from bmrm.app.path_kept import KeptPoints, key_of
 from bmrm.app.pipeline.features import Featured
 from bmrm.app.pipeline.rows_of_config import RowsOfConfig
 from bmrm.app.pipeline.run_folder import write_file, write_text
+from bmrm.app.progress import Told
 from bmrm.app.report import number
 from bmrm.app.shares import parts_of_labels
 from bmrm.app.tables import csv_text
@@ -45,6 +47,8 @@ def path_of(
     *,
     quiet: bool = False,
     callback: Callback | None = None,
+    kept: KeptPoints | None = None,
+    told: Told | None = None,
 ) -> Path | None:
     """Collective: the path, on rank 0; None elsewhere.
 
@@ -55,9 +59,15 @@ def path_of(
     group : the ranks.
     quiet : whether notes of reading are kept back.
     callback : as of `solve_path`.
+    kept : where points that are done are kept, the same on every rank; None for nowhere.
+    told : hears of progress, on rank 0.
     """
     read = RowsOfConfig.read(settings, ("train", "validation"), group, "a path", quiet)
     problem = replace(read.problem, relative=None, regularizer=asked.family(1.0))
+    if kept is not None:
+        kept = replace(kept, key=key_of(settings, read.parts["train"], group))
+        if group.rank == 0:
+            kept.begin()
     parts = parts_of_labels(read.parts, problem.loss, group) if problem.shares else read.parts
     parts = {part: SCALINGS[problem.scale].rows(rows) for part, rows in parts.items()}
     others = {part: rows for part, rows in parts.items() if part != "train"}
@@ -67,7 +77,7 @@ def path_of(
         train, others = featured.parts["train"], {part: featured.parts[part] for part in others}
         problem = featured.problem(problem)
     found = measured(
-        solve_path(train, problem, asked, group, callback, others),
+        solve_path(train, problem, asked, group, callback, others, kept, told),
         problem,
         others,
         group,

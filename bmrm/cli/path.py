@@ -68,36 +68,48 @@ def add_arguments(parser: Parser) -> None:
         help="folder for path.json, table.csv, weights.csv, path.svg and path.html; default: nothing is written",
     )
     group.add_argument("--models", action="store_true", help="also write a model file for each point, models/K.npz")
+    group.add_argument(
+        "--resume", action="store_true", help="take the points that an earlier run, which was killed, left in DIR"
+    )
     add_config(parser, LEFT_OUT, [("data", "test")])
     parser.add_argument("--json", action="store_true", help="print path.json, in place of the table")
-    parser.add_argument("--quiet", action="store_true", help="no notes and no table: nothing but errors")
+    parser.add_argument("--quiet", action="store_true", help="no progress, notes and table: nothing but errors")
 
 
 def run(group: Group, parsed: Namespace | None, *, started: bool) -> int:
     """Collective: the path; `parsed` on rank 0, None elsewhere."""
+    from bmrm.app.path_kept import POINTS, KeptPoints
     from bmrm.app.path_run import RESULT, asked_of, path_of
     from bmrm.app.pipeline.run_folder import open_for_results
+    from bmrm.app.progress import countdown
     from bmrm.run import OK, STOPPED, of_rank_0
 
-    settings, given, quiet = of_rank_0(group, lambda: _wanted(parsed))
+    settings, given, switches = of_rank_0(group, lambda: _wanted(parsed))
     group.timeout = settings["mpi"]["timeout"]
     if parsed is not None and parsed.out is not None:
-        open_for_results(Path(parsed.out), RESULT)
-    found = path_of(settings, asked_of(settings, **given), group, quiet=quiet)
+        open_for_results(Path(parsed.out), RESULT, POINTS)
+    quiet, out = switches["quiet"], switches["out"]
+    kept = None if out is None else KeptPoints(Path(out), switches["resume"])
+    with countdown("points", quiet or parsed is None) as told:
+        found = path_of(settings, asked_of(settings, **given), group, quiet=quiet, kept=kept, told=told)
     status = None
     if found is not None and parsed is not None:
         _show(found, parsed, settings)
+        if kept is not None and all(one.name == "CONVERGED" for one in found.statuses):
+            kept.clear()
         status = OK if all(one.name == "CONVERGED" for one in found.statuses) else STOPPED
     return int(group.broadcast(status))
 
 
-def _wanted(parsed: Namespace | None) -> tuple[dict[str, Any], dict[str, Any], bool]:
+def _wanted(parsed: Namespace | None) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
     """The config and the options, checked."""
     from bmrm.app.path_run import asked_of
 
     assert parsed is not None
     if parsed.models and parsed.out is None:
         raise InputError("--models without --out, expected the folder that they are written to")
+    if parsed.resume and parsed.out is None:
+        raise InputError("--resume without --out, expected the folder that a path was written to")
     settings = settings_of(parsed, "path", ("start", "calibrate", "search"))
     if parsed.metrics is not None:
         if settings["data"]["validation"] is None:
@@ -111,7 +123,7 @@ def _wanted(parsed: Namespace | None) -> tuple[dict[str, Any], dict[str, Any], b
         "stop": {name: value for name, value in stop.items() if value is not None},
     }
     asked_of(settings, **given)
-    return settings, given, parsed.quiet
+    return settings, given, {"quiet": parsed.quiet, "out": parsed.out, "resume": parsed.resume}
 
 
 def _show(found: Found, parsed: Namespace, settings: dict[str, Any]) -> None:

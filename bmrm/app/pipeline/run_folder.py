@@ -77,10 +77,14 @@ def write_text(directory: Path, name: str, text: str) -> None:
     write_file(directory, name, lambda stream: stream.write(text.encode()))
 
 
-def open_for_results(directory: Path, result: str) -> None:
-    """`open_folder`; InputError for a folder with files of something else, none of which is called `result`."""
+def open_for_results(directory: Path, result: str, unfinished: str = "") -> None:
+    """`open_folder`; InputError for a folder with files of something else, none of which is called `result`.
+
+    `unfinished` is what a run that was killed may have left there.
+    """
     open_folder(directory)
     there = sorted(path.name for path in directory.iterdir()) if directory.is_dir() else []
+    there = [name for name in there if name != unfinished]
     if there and result not in there:
         raise InputError(f"--out {directory}: it holds {', '.join(there[:3])}, but no {result}; choose another folder")
 
