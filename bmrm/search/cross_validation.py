@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from bmrm.app.asked import check_choices, plug_in_of, refuse_unlabelled, regularizer_of, rows_of, solver_of
 from bmrm.app.calibration.asked import checked as calibration_of
 from bmrm.app.defaults import default_bias, default_loss
-from bmrm.app.pipeline.features import Featured
 from bmrm.app.pipeline.features import checked as features_of_rows
 from bmrm.app.pipeline.several import TOGETHER, loss_of_columns
 from bmrm.app.pipeline.solve import Problem
@@ -30,7 +29,6 @@ from bmrm.risk.scaling import SCALINGS
 from bmrm.search._core.candidates import LAMBDA, Values, checked_fields, grid
 from bmrm.search._core.crossing import Wanted, cross_validated
 from bmrm.search._core.folds import AskedFolds
-from bmrm.search._core.of_config import of_raw_rows
 from bmrm.search._core.record import CrossValidation, HeldOut
 from bmrm.search._core.trials import Trial
 from bmrm.vocabulary import other_words
@@ -150,7 +148,8 @@ def cross_validate(
     callback : called with each `Iteration` of each training; returning True ends all.
     progress : called after each training with how many there were, and how many there are.
     calibrate : "sigmoid" or "isotonic": probabilities of the model by the held-out scores of the chosen candidate.
-    features : a map of the rows to other features, see `bmrm.fit`; it, and the scales before it, are of all rows.
+    features : a map of the rows to other features, see `bmrm.fit`; it, and the scales before it, are of the rows that
+        are trained on.
 
     Returns
     -------
@@ -196,16 +195,19 @@ def cross_validate(
         threads=threads,
     )
     problem = replace(problem, shares=are_shares(plain, problem.loss))
-    data = SCALINGS[scale].rows(plain)
-    if mapping is not None:
-        featured = Featured.of(mapping, {"train": data}, scale, Alone(), threads)
-        data, problem = featured.parts["train"], featured.problem(problem)
     say_alone("`bmrm.cross_validate`")
     found = cross_validated(
-        data, problem, tried, wanted, Alone(), watch=lambda model_of: nullcontext(callback), told=progress
+        SCALINGS[scale].rows(plain),
+        problem,
+        tried,
+        wanted,
+        Alone(),
+        features=mapping,
+        watch=lambda model_of: nullcontext(callback),
+        told=progress,
     )
     assert found is not None
-    return found if mapping is None else of_raw_rows(found, featured)  # type: ignore[return-value]
+    return found
 
 
 def tried_values(lambdas: Any, search: Any) -> list[Values]:

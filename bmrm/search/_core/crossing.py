@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from types import NoneType
 from typing import Any
 
@@ -16,11 +17,13 @@ from bmrm.app.model import Model
 from bmrm.app.path import TOLERANCE
 from bmrm.app.path_lambdas import default_ratio, grid, lambda_max
 from bmrm.app.pipeline.calibrate import uncalibrated
+from bmrm.app.pipeline.features import Featured
 from bmrm.app.pipeline.several import solve_any
 from bmrm.app.pipeline.solve import BIASES, Problem, Watch, lambda_of_rows, prepared, unwatched
 from bmrm.app.progress import Told
 from bmrm.app.shares import rows_of_labels
 from bmrm.data.dataset import Dataset
+from bmrm.data.features._core.rows import Features
 from bmrm.kernels.blas_threads import one_thread
 from bmrm.losses._core.per_column import PerColumn
 from bmrm.metrics import MEASURES, ScoredRows, evaluate
@@ -97,6 +100,7 @@ def cross_validated(
     wanted: Wanted,
     group: Group,
     *,
+    features: Features | None = None,
     watch: Watch = unwatched,
     told: Told | None = None,
 ) -> CrossValidation | None:
@@ -109,9 +113,16 @@ def cross_validated(
     tried : values of the candidates' fields.
     wanted : folds, measures, choice.
     group : the ranks.
+    features : a map of the rows to other features, fitted in each fold to those that are trained on; for lambda_max,
+        and for the model, to all.
     watch : surrounds each training.
     told : hears of progress, on rank 0.
     """
+    read, mapped, featured = data, None, None
+    if features is not None:
+        mapped = partial(_mapped, features, problem, group)
+        featured = Featured.of(features, {"train": data}, problem.scale, group, problem.threads)
+        data, problem = featured.parts["train"], featured.problem(problem)
     problem = with_own_lambda(problem, data, group)
     if wanted.n_lambdas is not None:
         lambdas = lambdas_of(data, problem, wanted.n_lambdas, group)
@@ -124,7 +135,7 @@ def cross_validated(
         names, measure = wanted.names_of(candidates)
         for one in candidates if wanted.calibrate is not None else ():
             refuse_without_classes(one.problem.loss)
-    folds, sources = sources_of(wanted.folds, data, problem, group)
+    folds, sources = sources_of(wanted.folds, read, problem, group, mapped)
     trials = Trials(sources, group, names, watch, told)
     found = trials.of(candidates)
     splits = tuple(split.name for split in folds.splits)
@@ -138,6 +149,8 @@ def cross_validated(
     if wanted.refit:
         rows = rows_of_labels(data, problem.loss) if problem.shares else data
         model = solve_any(rows, candidates[chosen].problem, group, watch)
+        if model is not None and featured is not None:
+            model = featured.model(model)
     if numbers is None:
         return None
     held = _held_out(trials.held[chosen], numbers.astype(np.int64), splits, problem.shares)
@@ -157,6 +170,14 @@ def cross_validated(
     if wanted.calibrate is not None:
         result = calibrated(result, wanted.calibrate.method)
     return replace(result, each_label=each_label(held)) if wanted.each_label else result
+
+
+def _mapped(
+    features: Features, problem: Problem, group: Group, train: Dataset, held: Dataset
+) -> tuple[Dataset, Dataset]:
+    """Collective: the rows of a fold by a map, and scales before it, of those that are trained on."""
+    found = Featured.of(features, {"train": train, "held": held}, problem.scale, group, problem.threads).parts
+    return found["train"], found["held"]
 
 
 def calibrated(found: CrossValidation, method: str) -> CrossValidation:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
-from bmrm.app.pipeline.features import Featured
 from bmrm.app.pipeline.rows_of_config import RowsOfConfig
 from bmrm.app.pipeline.solve import Watch, unwatched
 from bmrm.app.progress import Told
@@ -42,15 +40,4 @@ def validated(
     read = RowsOfConfig.read(settings, ("train",), group, "cross-validation", quiet)
     problem = read.problem
     rows = SCALINGS[problem.scale].rows(read.parts["train"])
-    if read.features is None:
-        return cross_validated(rows, problem, tried, wanted, group, watch=watch, told=told)
-    featured = Featured.of(read.features, {"train": rows}, problem.scale, group, problem.threads)
-    rows, problem = featured.parts["train"], featured.problem(problem)
-    return of_raw_rows(cross_validated(rows, problem, tried, wanted, group, watch=watch, told=told), featured)
-
-
-def of_raw_rows(found: CrossValidation | None, featured: Featured) -> CrossValidation | None:
-    """The result, whose model takes rows before the map of their features."""
-    if found is None or found.model is None:
-        return found
-    return replace(found, model=featured.model(found.model))
+    return cross_validated(rows, problem, tried, wanted, group, features=read.features, watch=watch, told=told)

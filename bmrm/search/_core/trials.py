@@ -72,21 +72,26 @@ class Source:
     ----------
     name : of the fold.
     repeat : of which division of the rows it is a part, from 0.
-    train, held : make them.
+    rows : collective: makes both.
     """
 
     name: str
     repeat: int
-    train: Callable[[], Dataset]
-    held: Callable[[], Dataset]
+    rows: Callable[[], tuple[Dataset, Dataset]]
 
     @classmethod
     def of_validation(cls, train: Dataset, validation: Dataset) -> Source:
         """All training rows, judged by the validation rows."""
-        return cls("validation", 0, lambda: train, lambda: validation)
+        return cls("validation", 0, lambda: (train, validation))
 
 
-def sources_of(asked: AskedFolds, data: Dataset, problem: Problem, group: Group) -> tuple[Folds, list[Source]]:
+Mapped = Callable[[Dataset, Dataset], tuple[Dataset, Dataset]]
+"""Collective: from the rows of a fold to others, by what those that are trained on say alone."""
+
+
+def sources_of(
+    asked: AskedFolds, data: Dataset, problem: Problem, group: Group, mapped: Mapped | None = None
+) -> tuple[Folds, list[Source]]:
     """Collective: the folds of the rows, and their rows; those of shares once for each label.
 
     Parameters
@@ -95,19 +100,20 @@ def sources_of(asked: AskedFolds, data: Dataset, problem: Problem, group: Group)
     data : this rank's rows; `data.scale: unit_norm` has been applied to them.
     problem : its loss, and whether the rows are shares.
     group : the ranks.
+    mapped : what becomes of the rows of a fold before anything else; None for nothing.
     """
     folds = Folds.prepared(asked, data, problem.loss, group)
     each = len(folds.splits) // folds.numbers.shape[1]
 
-    def rows(split: Split, which: Any) -> Dataset:
-        found = split.rows(data, which)
-        return rows_of_labels(found, problem.loss) if problem.shares else found
+    def rows(split: Split) -> tuple[Dataset, Dataset]:
+        train, held = split.rows(data, split.train), split.rows(data, split.held)
+        if mapped is not None:
+            train, held = mapped(train, held)
+        if problem.shares:
+            return rows_of_labels(train, problem.loss), rows_of_labels(held, problem.loss)
+        return train, held
 
-    sources = [
-        Source(split.name, k // each, partial(rows, split, split.train), partial(rows, split, split.held))
-        for k, split in enumerate(folds.splits)
-    ]
-    return folds, sources
+    return folds, [Source(split.name, k // each, partial(rows, split)) for k, split in enumerate(folds.splits)]
 
 
 @dataclass
@@ -158,7 +164,7 @@ class Trials:
         found: list[list[Judged]] = [[] for _ in candidates]
         total, self.done = len(candidates) * len(self.sources), 0
         for source in self.sources:
-            train, held = source.train(), source.held()
+            train, held = source.rows()
             for walk in ways:
                 some = self._walk([candidates[k] for k in walk], source, train, held, budget, again)
                 for place, one in zip(walk, some):
