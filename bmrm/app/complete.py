@@ -155,7 +155,7 @@ def completed(
         if task != "binary":
             raise InputError(f"a feature is there or not: expected a loss of two classes, not {problem.loss.title}")
         rows = _like(train, new)
-        problem = _with_lambda(problem, train)
+        problem = replace(_with_lambda(problem, train), threads=problem.threads or group.cores_per_rank)
         links = Links(train)
         wanted = links.learnable[group.rank :: group.size]
         counts[1] = len(links.learnable) if group.rank == 0 else 0

@@ -20,6 +20,7 @@ bmrm cv a9a.svm --loss logistic --folds 10 --measures auc map
 bmrm cv a9a.svm --loss hinge --lambdas 1e-5 1e-4 1e-3 --choose one_standard_error --out cv/a9a
 bmrm cv config.yaml --folds folds.txt --measures accuracy --json
 mpirun -n 4 bmrm cv config.yaml --folds 5 --repeats 3
+mpirun -n 4 bmrm cv a9a.svm --loss hinge --n-lambdas 20 --parallel folds
 """
 LEFT_OUT = "output", "start", "search"
 """Sections of a config whose options this command does not have."""
@@ -82,6 +83,13 @@ def add_arguments(parser: Parser) -> None:
         "--confidence", type=share, default=0.95, metavar="SHARE", help="of the intervals (default %(default)s)"
     )
     group.add_argument(
+        "--parallel",
+        choices=("rows", "folds"),
+        default="rows",
+        help="what ranks share out: the rows of each training, or the folds, for which each rank reads all rows "
+        "(default %(default)s)",
+    )
+    group.add_argument(
         "--no-refit", action="store_true", help="no training of the chosen candidate on all rows at the end"
     )
     group.add_argument(
@@ -109,7 +117,8 @@ def run(group: Group, parsed: Namespace | None, *, started: bool) -> int:
     if parsed is not None and parsed.out is not None:
         open_for_results(Path(parsed.out), RESULT)
     with countdown("trainings", quiet=parsed is None or parsed.quiet) as told:
-        result = validated(asked["settings"], asked["tried"], wanted, group, quiet=asked["quiet"], told=told)
+        how = {"parallel": asked["parallel"], "quiet": asked["quiet"], "told": told}
+        result = validated(asked["settings"], asked["tried"], wanted, group, **how)
     status = None
     if result is not None and parsed is not None:
         _show(result, parsed, asked)
@@ -129,6 +138,7 @@ def _asked(parsed: Namespace | None) -> dict[str, Any]:
         "settings": settings,
         "tried": tried,
         "quiet": parsed.quiet,
+        "parallel": parsed.parallel,
         "folds": {"count": folds, "split": parsed.split, "repeats": parsed.repeats, "seed": settings["seed"]},
         "measures": settings["output"]["metrics"] if parsed.measures is None else words(parsed.measures),
         "choose": parsed.choose,

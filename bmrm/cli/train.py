@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bmrm.app.phases import process_begin
@@ -109,7 +111,18 @@ def settings_of(parsed: Namespace | None, command: str, unused: Sequence[str] = 
     for name in unused:
         if settings[name] is not None:
             raise InputError(f"{name} is for `bmrm train`; leave it out of what `bmrm {command}` takes")
+    if command != "train" and configs and not parsed.quiet:
+        _say_unused_output(settings["output"], configs[0], command)
     return settings
+
+
+def _say_unused_output(output: dict[str, Any], config: str, command: str) -> None:
+    """Say what a config has of the output of a training that this command does not write."""
+    if output["directory"] != f"runs/{Path(config).stem}":
+        instead = "standard output, or --out" if command == "complete" else "--out DIR"
+        print(f"bmrm: output.directory is for `bmrm train`; `bmrm {command}` writes to {instead}", file=sys.stderr)
+    if output["follow"]:
+        print(f"bmrm: output.follow is for `bmrm train`; `bmrm {command}` measures trained models", file=sys.stderr)
 
 
 def _given(parsed: Namespace, data: Sequence[str]) -> Iterator[Given]:

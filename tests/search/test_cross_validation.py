@@ -412,6 +412,27 @@ def test_wrong_words_are_answered_before_anything_is_written(words, said, tmp_pa
     assert not (tmp_path / "made").exists()
 
 
+@pytest.mark.parametrize("command", ["cv", "path"])
+def test_what_a_config_says_of_the_output_of_a_training(command, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    config = {"data": {"train": "sklearn:breast_cancer", "scale": "standardize"}, "loss": "logistic"}
+    (tmp_path / "c.yaml").write_text(yaml.safe_dump(config | {"output": {"directory": "made"}}))
+    (tmp_path / "d.yaml").write_text(yaml.safe_dump(config))
+    few = ["--lambdas", "1e-1", *(["--folds", "3"] if command == "cv" else [])]
+    assert main([command, "c.yaml", *few]) == 0
+    said = f"bmrm: output.directory is for `bmrm train`; `bmrm {command}` writes to --out DIR\n"
+    assert said in capsys.readouterr().err
+    assert not (tmp_path / "made").exists()
+    for words in (["d.yaml"], ["c.yaml", "--quiet"]):
+        assert main([command, *words, *few]) == 0
+        assert "output.directory" not in capsys.readouterr().err
+
+
+def test_a_grid_where_lambda_max_is_0_is_refused():
+    with pytest.raises(InputError, match="lambda_max is 0"):
+        bmrm.cross_validate(np.zeros((30, 2)), np.arange(30) % 2, loss="logistic", n_lambdas=3, folds=3)
+
+
 @pytest.mark.mpi
 def test_three_ranks_find_what_one_finds(tmp_path):
     rows_file(tmp_path)
@@ -445,3 +466,24 @@ def test_three_ranks_find_what_one_finds(tmp_path):
     done = work(3, "bmrm.cli", "cv", "c.yaml", "--folds", "1000", "--quiet", cwd=tmp_path)
     assert done.returncode == 2
     assert done.stderr.count("folds is 1000") == 1
+
+
+@pytest.mark.mpi
+def test_ranks_share_out_folds(tmp_path):
+    rows_file(tmp_path)
+    words = ["cv", "rows.svm", "--loss", "logistic", "--scale", "standardize", "--folds", "4", "--quiet", "--json"]
+    words += ["--lambdas", "1e-2", "1e-3", "--measures", "auc", "--parallel", "folds"]
+    found = []
+    for ranks in (1, 3):
+        done = work(ranks, "bmrm.cli", *words, "--out", f"out{ranks}", cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+        found.append(json.loads(done.stdout))
+    one, three = found
+    assert one["chosen"] == three["chosen"]
+    assert [a["folds"] for a in one["trials"]] == [a["folds"] for a in three["trials"]]  # each is trained alone
+    for name in ("folds.txt", "predictions.csv", "roc.csv"):
+        assert (tmp_path / "out1" / name).read_text() == (tmp_path / "out3" / name).read_text()
+    for more, said in ((["--folds", "1000"], "folds is 1000"), (["--measures", "rmse"], "'rmse' does not fit")):
+        done = work(3, "bmrm.cli", *words, *more, cwd=tmp_path)
+        assert done.returncode == 2
+        assert done.stderr.count(said) == 1

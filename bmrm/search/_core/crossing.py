@@ -27,16 +27,16 @@ from bmrm.data.features._core.rows import Features
 from bmrm.kernels.blas_threads import one_thread
 from bmrm.losses._core.per_column import PerColumn
 from bmrm.metrics import MEASURES, ScoredRows, evaluate
-from bmrm.mpi.group import Group, together
+from bmrm.mpi.group import Alone, Group, together
 from bmrm.mpi.leading import lead
 from bmrm.problem import InputError, Risk
 from bmrm.registry import Range, checked_value
 from bmrm.search._core.candidates import LAMBDA, Candidate, Values, candidates_of
 from bmrm.search._core.choice import check_rule, choose, sign_of
-from bmrm.search._core.folds import AskedFolds
+from bmrm.search._core.folds import AskedFolds, Folds
 from bmrm.search._core.held_out import joined
 from bmrm.search._core.record import CrossValidation, HeldOut
-from bmrm.search._core.trials import Trials, sources_of
+from bmrm.search._core.trials import Source, Trial, Trials, sources_of
 from bmrm.solvers._core.monitor import IterativeSolver
 
 
@@ -101,6 +101,7 @@ def cross_validated(
     group: Group,
     *,
     features: Features | None = None,
+    across: Group | None = None,
     watch: Watch = unwatched,
     told: Told | None = None,
 ) -> CrossValidation | None:
@@ -115,61 +116,104 @@ def cross_validated(
     group : the ranks.
     features : a map of the rows to other features, fitted in each fold to those that are trained on; for lambda_max,
         and for the model, to all.
+    across : ranks that share out the folds, each of which has all rows; `group` is then one process.
     watch : surrounds each training.
     told : hears of progress, on rank 0.
     """
-    read, mapped, featured = data, None, None
-    if features is not None:
-        mapped = partial(_mapped, features, problem, group)
-        featured = Featured.of(features, {"train": data}, problem.scale, group, problem.threads)
-        data, problem = featured.parts["train"], featured.problem(problem)
-    problem = with_own_lambda(problem, data, group)
-    if wanted.n_lambdas is not None:
-        lambdas = lambdas_of(data, problem, wanted.n_lambdas, group)
-        tried = [{**values, LAMBDA: lam} for values in tried or [{}] for lam in lambdas]
-    candidates: list[Candidate] = []
-    names: tuple[str, ...] = ()
-    measure = ""
-    with together(group):
-        candidates = candidates_of(problem, tried or [{}])
-        names, measure = wanted.names_of(candidates)
-        for one in candidates if wanted.calibrate is not None else ():
-            refuse_without_classes(one.problem.loss)
-    folds, sources = sources_of(wanted.folds, read, problem, group, mapped)
-    trials = Trials(sources, group, names, watch, told)
-    found = trials.of(candidates)
-    splits = tuple(split.name for split in folds.splits)
-    chosen = None
-    with together(group):
-        if found:
-            chosen = choose(found, measure, wanted.choose, splits)
-    chosen = group.broadcast(chosen)
-    numbers = group.gather_array(folds.numbers.astype(np.float64))
-    model: Model | None = None
-    if wanted.refit:
-        rows = rows_of_labels(data, problem.loss) if problem.shares else data
-        model = solve_any(rows, candidates[chosen].problem, group, watch)
-        if model is not None and featured is not None:
-            model = featured.model(model)
-    if numbers is None:
-        return None
-    held = _held_out(trials.held[chosen], numbers.astype(np.int64), splits, problem.shares)
-    result = CrossValidation(
-        tuple(found),
-        measure,
-        names,
-        wanted.choose,
-        chosen,
-        folds.words,
-        splits,
-        numbers.astype(np.int64),
-        held,
-        wanted.confidence,
-        model,
-    )
-    if wanted.calibrate is not None:
-        result = calibrated(result, wanted.calibrate.method)
-    return replace(result, each_label=each_label(held)) if wanted.each_label else result
+    ranks = across or Alone()
+    with together(ranks):
+        if across is not None:
+            problem = replace(problem, threads=problem.threads or across.cores_per_rank)
+        ready = _Ready.of(data, problem, tried, wanted, group, features)
+    trials = Trials(ready.sources, group, ready.names, watch, told, across=across)
+    found = trials.of(ready.candidates)
+    result = None
+    with together(ranks):
+        if ranks.rank == 0:
+            result = ready.finished(found, trials, wanted, group, watch)
+    return result
+
+
+@dataclass(frozen=True)
+class _Ready:
+    """What trainings need, and what is made of them.
+
+    Attributes
+    ----------
+    data, problem : all rows, by the map of all rows where there is one.
+    featured : this map.
+    candidates : with their problems.
+    names : of the measures; the first chooses.
+    folds, sources : of the rows as they were read.
+    """
+
+    data: Dataset
+    problem: Problem
+    featured: Featured | None
+    candidates: Sequence[Candidate]
+    names: tuple[str, ...]
+    folds: Folds
+    sources: Sequence[Source]
+
+    @classmethod
+    def of(
+        cls,
+        data: Dataset,
+        problem: Problem,
+        tried: Sequence[Values],
+        wanted: Wanted,
+        group: Group,
+        features: Features | None,
+    ) -> _Ready:
+        """Collective: arguments as of `cross_validated`."""
+        read, mapped, featured = data, None, None
+        if features is not None:
+            mapped = partial(_mapped, features, problem, group)
+            featured = Featured.of(features, {"train": data}, problem.scale, group, problem.threads)
+            data, problem = featured.parts["train"], featured.problem(problem)
+        problem = with_own_lambda(problem, data, group)
+        if wanted.n_lambdas is not None:
+            lambdas = lambdas_of(data, problem, wanted.n_lambdas, group)
+            tried = [{**values, LAMBDA: lam} for values in tried or [{}] for lam in lambdas]
+        candidates: list[Candidate] = []
+        names: tuple[str, ...] = ()
+        with together(group):
+            candidates = candidates_of(problem, tried or [{}])
+            names, _ = wanted.names_of(candidates)
+            for one in candidates if wanted.calibrate is not None else ():
+                refuse_without_classes(one.problem.loss)
+        folds, sources = sources_of(wanted.folds, read, problem, group, mapped)
+        return cls(data, problem, featured, candidates, names, folds, sources)
+
+    def finished(
+        self, found: Sequence[Trial], trials: Trials, wanted: Wanted, group: Group, watch: Watch
+    ) -> CrossValidation | None:
+        """Collective: the choice, and the model of all rows; None but on rank 0."""
+        folds, names, problem = self.folds, self.names, self.problem
+        splits = tuple(split.name for split in folds.splits)
+        chosen = None
+        with together(group):
+            if found:
+                chosen = choose(found, names[0], wanted.choose, splits)
+        chosen = group.broadcast(chosen)
+        numbers = group.gather_array(folds.numbers.astype(np.float64))
+        model: Model | None = None
+        if wanted.refit:
+            rows = rows_of_labels(self.data, problem.loss) if problem.shares else self.data
+            model = solve_any(rows, self.candidates[chosen].problem, group, watch)
+            if model is not None and self.featured is not None:
+                model = self.featured.model(model)
+        if numbers is None:
+            return None
+        whole = numbers.astype(np.int64)
+        held = _held_out(trials.held[chosen], whole, splits, problem.shares)
+        tried, rule, confidence = tuple(found), wanted.choose, wanted.confidence
+        result = CrossValidation(
+            tried, names[0], names, rule, chosen, folds.words, splits, whole, held, confidence, model
+        )
+        if wanted.calibrate is not None:
+            result = calibrated(result, wanted.calibrate.method)
+        return replace(result, each_label=each_label(held)) if wanted.each_label else result
 
 
 def _mapped(

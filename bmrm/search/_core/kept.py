@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,31 +64,42 @@ class Kept:
         if not self.resume:
             return None
         try:
-            with np.load(self.folder / f"{key}.npz", allow_pickle=False) as found:
-                return _of_arrays(found)
-        except (OSError, ValueError, KeyError):
+            return unpacked((self.folder / f"{key}.npz").read_bytes())
+        except (OSError, ValueError, KeyError, EOFError, BadZipFile):
             return None
 
     def put(self, key: str, found: Sequence[Judged]) -> None:
         """Write what was found; rows whose labels or parameters are not plain are not kept."""
-        arrays: dict[str, NDArray[Any]] = {}
-        header = []
-        for k, one in enumerate(found):
-            s = one.rows
-            header.append({"facts": dict(one.facts), "rows": None if s is None else _plain(s)})
-            for name in ARRAYS:
-                value = None if s is None else getattr(s, name)
-                if value is not None:
-                    arrays[f"{name}{k}"] = value
-            if one.w is not None:
-                arrays[f"w{k}"] = one.w
         try:
-            arrays["header"] = np.array(json.dumps(header))
+            content = packed(found)
         except TypeError:
             return
-        stream = io.BytesIO()
-        np.savez(stream, **arrays)  # type: ignore[arg-type]
-        write_file(self.folder, f"{key}.npz", lambda out: out.write(stream.getvalue()))
+        write_file(self.folder, f"{key}.npz", lambda out: out.write(content))
+
+
+def packed(found: Sequence[Judged]) -> bytes:
+    """As an archive of arrays; TypeError where labels or parameters are not plain."""
+    arrays: dict[str, NDArray[Any]] = {}
+    header = []
+    for k, one in enumerate(found):
+        s = one.rows
+        header.append({"facts": dict(one.facts), "rows": None if s is None else _plain(s)})
+        for name in ARRAYS:
+            value = None if s is None else getattr(s, name)
+            if value is not None:
+                arrays[f"{name}{k}"] = value
+        if one.w is not None:
+            arrays[f"w{k}"] = one.w
+    arrays["header"] = np.array(json.dumps(header))
+    stream = io.BytesIO()
+    np.savez(stream, **arrays)  # type: ignore[arg-type]
+    return stream.getvalue()
+
+
+def unpacked(content: bytes) -> list[Judged]:
+    """The inverse of `packed`; what NumPy raises where it is damaged."""
+    with np.load(io.BytesIO(content), allow_pickle=False) as found:
+        return _of_arrays(found)
 
 
 def _plain(s: ScoredRows) -> dict[str, Any]:

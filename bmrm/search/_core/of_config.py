@@ -8,7 +8,8 @@ from typing import Any
 from bmrm.app.pipeline.rows_of_config import RowsOfConfig
 from bmrm.app.pipeline.solve import Watch, unwatched
 from bmrm.app.progress import Told
-from bmrm.mpi.group import Group
+from bmrm.mpi.group import Alone, Group, together
+from bmrm.problem import InputError
 from bmrm.risk.scaling import SCALINGS
 from bmrm.search._core.candidates import Values
 from bmrm.search._core.crossing import Wanted, cross_validated
@@ -21,6 +22,7 @@ def validated(
     wanted: Wanted,
     group: Group,
     *,
+    parallel: str = "rows",
     quiet: bool = False,
     told: Told | None = None,
     watch: Watch = unwatched,
@@ -33,11 +35,33 @@ def validated(
     tried : values of the fields that are searched; [] for the config as it is.
     wanted : folds, measures, choice.
     group : the ranks.
+    parallel : "rows" are shared out among ranks, or "folds": each rank then reads all rows.
     quiet : whether notes of reading are kept back.
     told : hears of progress, on rank 0.
     watch : surrounds each training.
     """
-    read = RowsOfConfig.read(settings, ("train",), group, "cross-validation", quiet)
-    problem = read.problem
-    rows = SCALINGS[problem.scale].rows(read.parts["train"])
-    return cross_validated(rows, problem, tried, wanted, group, features=read.features, watch=watch, told=told)
+    if parallel == "rows":
+        return _of_rows(settings, tried, wanted, group, None, quiet, told, watch)
+    with together(group):
+        if any("{rank" in name for name in settings["data"]["train"]):
+            raise InputError("parallel: folds: every rank reads all rows, expected names without {rank}")
+    return _of_rows(settings, tried, wanted, Alone(), group, quiet or group.rank != 0, told, watch)
+
+
+def _of_rows(
+    settings: Mapping[str, Any],
+    tried: Sequence[Values],
+    wanted: Wanted,
+    group: Group,
+    across: Group | None,
+    quiet: bool,
+    told: Told | None,
+    watch: Watch,
+) -> CrossValidation | None:
+    """Collective: as `validated`, of the rows that the ranks of a group share out."""
+    with together(across or Alone()):
+        read = RowsOfConfig.read(settings, ("train",), group, "cross-validation", quiet)
+        rows = SCALINGS[read.problem.scale].rows(read.parts["train"])
+    return cross_validated(
+        rows, read.problem, tried, wanted, group, features=read.features, across=across, watch=watch, told=told
+    )

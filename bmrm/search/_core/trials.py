@@ -9,6 +9,8 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from bmrm.app.model import Model
 from bmrm.app.path import Asked, solve_path
 from bmrm.app.pipeline.judge import judged
@@ -19,12 +21,12 @@ from bmrm.app.shares import rows_of_labels
 from bmrm.data.dataset import Dataset
 from bmrm.losses._core.per_column import PerColumn
 from bmrm.metrics import ScoredRows, evaluate
-from bmrm.mpi.group import Group, OtherRankError
-from bmrm.problem import Callback, Iteration, Solution, Status
+from bmrm.mpi.group import Alone, Group, OtherRankError, together
+from bmrm.problem import Callback, InputError, Iteration, Solution, Status
 from bmrm.search._core.candidates import LAMBDA, Candidate
 from bmrm.search._core.folds import AskedFolds, Folds, Split
 from bmrm.search._core.held_out import Judged, joined
-from bmrm.search._core.kept import Kept, key_of
+from bmrm.search._core.kept import Kept, key_of, packed, unpacked
 
 USELESS = Status.NON_FINITE, Status.NOT_CONVEX
 """Ends of a training whose weights say nothing."""
@@ -130,6 +132,8 @@ class Trials:
     watch : surrounds each training.
     told : hears of progress, on rank 0.
     kept : where trainings are kept, and found again; None for nowhere.
+    across : ranks that share out the folds, each of which has all rows; `group` is then one process. None for ranks
+        that share out the rows.
     """
 
     sources: Sequence[Source]
@@ -138,6 +142,7 @@ class Trials:
     watch: Watch = unwatched
     told: Told | None = None
     kept: Kept | None = None
+    across: Group | None = None
     done: int = field(default=0, init=False)
     held: list[list[ScoredRows | None]] = field(default_factory=list, init=False)
     """On rank 0, by candidate and fold, the rows held out."""
@@ -161,19 +166,24 @@ class Trials:
     def _of(
         self, candidates: Sequence[Candidate], ways: Sequence[Sequence[int]], budget: float | None, again: bool
     ) -> list[Trial]:
-        found: list[list[Judged]] = [[] for _ in candidates]
-        total, self.done = len(candidates) * len(self.sources), 0
-        for source in self.sources:
-            train, held = source.rows()
-            for walk in ways:
-                some = self._walk([candidates[k] for k in walk], source, train, held, budget, again)
-                for place, one in zip(walk, some):
-                    self.done += 1
-                    if one is not None:
-                        found[place].append(one)
-                        if self.told is not None:
-                            self.told(self.done, total)
-        if self.group.rank != 0:
+        sources, found = list(self.sources), [list[Judged]() for _ in candidates]
+        if self.across is not None:
+            sources = sources[self.across.rank :: self.across.size]
+        total, self.done = len(candidates) * len(sources), 0
+        with together(self.across or Alone()):
+            for source in sources:
+                train, held = source.rows()
+                for walk in ways:
+                    some = self._walk([candidates[k] for k in walk], source, train, held, budget, again)
+                    for place, one in zip(walk, some):
+                        self.done += 1
+                        if one is not None:
+                            found[place].append(one)
+                            if self.told is not None:
+                                self.told(self.done, total)
+        if self.across is not None:
+            found = of_all_ranks(found, self.across)
+        if (self.across or self.group).rank != 0:
             return []
         self.held = [[one.rows for one in line] for line in found]
         return [self._trial(candidate, line) for candidate, line in zip(candidates, found)]
@@ -259,6 +269,31 @@ class Trials:
             whole = joined(parts) if len(parts) == len(these) else None
             found.append(dict.fromkeys(self.measures) if whole is None else evaluate(self.measures, whole))
         return {name: mean([one[name] for one in found]) for name in self.measures}
+
+
+def of_all_ranks(found: Sequence[Sequence[Judged]], across: Group) -> list[list[Judged]]:
+    """Collective: by candidate what ranks have found of their folds, in the order of these; [] but on rank 0.
+
+    Raises
+    ------
+    InputError
+        For labels or parameters of a loss that cannot be sent.
+    """
+    content = b""
+    with together(across):
+        try:
+            content = packed([one for line in found for one in line])
+        except TypeError as error:
+            raise InputError(f"parallel: folds: a rank cannot send what it has found ({error}); take rows") from error
+    told = across.gather_bytes(np.frombuffer(content, np.uint8))
+    if told is None:
+        return []
+    parts = [unpacked(part.tobytes()) for part in told]
+    each = [len(part) // len(found) for part in parts]
+    return [
+        [parts[k % len(parts)][line * each[k % len(parts)] + k // len(parts)] for k in range(sum(each))]
+        for line in range(len(found))
+    ]
 
 
 class Budget:
