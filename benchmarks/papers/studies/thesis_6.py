@@ -59,6 +59,7 @@ def _findings(rows: pd.DataFrame) -> dict[str, Finding]:
     level = (auc[[CGEPS, CGDEVEPS]].min(axis=1) - auc[CG_MLE]) >= -LEVEL
     fewer = passes[[CGEPS, CGDEVEPS]].min(axis=1) / passes[CG_MLE]
     near = (auc[NEIGHBOURS[129]] - best)[dense]
+    nine = (auc[NEIGHBOURS[9]] - best)[dense]
     bayes = (best - auc[BAYES])[~dense]
     fastest = seconds.idxmin(axis=1)[~dense] == BAYES
     return {
@@ -70,7 +71,7 @@ def _findings(rows: pd.DataFrame) -> dict[str, Finding]:
             f" {_by(today, '.2g')}",
         ),
         "irls": finding(fewer, (level & (fewer < 1.0)).all(), f"passes over CG-MLE's {_by(fewer, '.2f')}"),
-        "knn": finding(near, (near >= LEVEL).all(), f"K = 129 ahead by {_by(near)}"),
+        "knn": finding(near, (near >= LEVEL).all(), f"K = 129 ahead by {_by(near)}; K = 9 by {_by(nine)}"),
         "bayes": finding(
             bayes, (fastest & (bayes >= 0.02)).all(), f"the fastest on {int(fastest.sum())}; AUC lower by {_by(bayes)}"
         ),
@@ -112,7 +113,7 @@ def _plot(rows: pd.DataFrame, path: Path) -> None:
             axis.semilogx(relative, auc.loc[data, name], marker, color=f"C{number % 10}", label=name, ms=5)
         axis.set(title=data, xlabel="time / LR-CGEPS'")
     axes[0].set_ylabel("AUC")
-    axes[-1].legend(frameon=False, fontsize=6)
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside right", frameon=False, fontsize=7)
     saved(figure, path)
 
 
@@ -126,4 +127,10 @@ STUDY = Study(
     lacks="ds1, imdb, citeseer, ds2 and SVMlight: farm-ads, w8a, generated links and singular vectors, and LIBSVM,"
     " stand for them. Machines have C 1 / mean squared norm, SVMlight's default, not tuned; neighbours are found by"
     " brute force.",
+    why="All linear classifiers rank alike here, regularised alike; the thesis' machines fall behind on sets with"
+    " few positives, of which we have but one. Its comparison of times is one of programs: LIBSVM's kernel machine"
+    " is slow on sparse rows, and a certified linear solver of today is within a small factor of LR-CGEPS on either"
+    " side. CG-MLE takes fewer passes than IRLS because scores that are kept make its line searches free of passes,"
+    " which the thesis' program had not. That neighbours beat LR on compressed rows holds, with fewer of them than"
+    " the thesis' 129.",
 )
