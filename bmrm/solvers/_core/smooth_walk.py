@@ -34,6 +34,9 @@ STEPS, HALVINGS = 40, 30
 STALE = 0.3
 """A matrix of second derivatives is kept from step to step, and from point to point, while steps leave no more than
 this share of what slopes are off by."""
+NEAR = 0.8
+"""Slopes from this share of l1 on are among those that second derivatives are computed for: weights of smaller ones
+will stay 0 for some steps."""
 FINE = 0.1
 """Accuracy of the model's minimum, relative to what slopes may be off by in the end."""
 
@@ -92,9 +95,11 @@ class SmoothDescent:
         self._table = np.empty((0, self.size))
         self.w, self._constant = np.empty(0), float(at.f[0] - scores[0]) if rows.free else 0.0
         self._H: NDArray[np.float64] | None = None
+        self._inside = np.empty(0, np.int64)
+        """Which of the columns the second derivatives are of."""
         self._border, self._mass = np.empty(0), 1.0
-        self._before: tuple[float, Vector, float, Vector, float] | None = None
-        """l1 at the last point, its weights and constant, and how these changed by it."""
+        self._before: tuple[float, Vector, float] | None = None
+        """l1 at the last point, and how its weights and constant changed by it."""
         self._copy(np.flatnonzero(whole))
         self.move(whole)
 
@@ -105,7 +110,7 @@ class SmoothDescent:
 
     def move(self, w: Vector) -> None:
         """To a point whose weights beside the columns are 0."""
-        self.w = w[self.columns]
+        self.w, self._before = w[self.columns], None
 
     def look(self, omega: Any) -> None:
         """Take columns in that were steeper than this allows at the last point."""
@@ -130,7 +135,9 @@ class SmoothDescent:
             self._table = np.concatenate((self._table, self.map.full_columns(new)))
             self.columns = np.concatenate((self.columns, new))
             self.w = np.concatenate((self.w, np.zeros(new.size)))
-            self._H = self._before = None
+            if self._before is not None:
+                last, steps, rise = self._before
+                self._before = last, np.concatenate((steps, np.zeros(new.size))), rise
 
     def guess(self, omega: Any, solver: IterativeSolver) -> Guess:
         """Newton steps until the gap is small enough, as far as the columns tell."""
@@ -149,12 +156,14 @@ class SmoothDescent:
             offset = value - dot(slope, point[0])
             if objective - self._bound(offset, q, l1, l2) + tilt <= allowed or not math.isfinite(objective):
                 break
-            stale = self._H is None or off > STALE * left
+            outside = np.abs(q) > aim
+            outside[self._inside] = False
+            stale = self._H is None or off > STALE * left or bool(outside.any())
             if stale:
-                self._second(point[0])
+                self._second(point[0], q, aim)
             after = self._step(point, q, total, aim, l2, FINE * max(share * l1, allowed / max(size, 1e-300)))
             if after is None and not stale:
-                self._second(point[0])
+                self._second(point[0], q, aim)
                 after = self._step(point, q, total, aim, l2, 0.0)
             if after is None:
                 break
@@ -177,7 +186,7 @@ class SmoothDescent:
         here = self._at(self.w, self._constant)
         if self._before is None:
             return here
-        last, _, _, steps, rise = self._before
+        last, steps, rise = self._before
         ahead = self.w + (l1 - last) * steps
         ahead[self.w * ahead <= 0.0] = 0.0
         constant = self._constant + (l1 - last) * rise
@@ -192,16 +201,17 @@ class SmoothDescent:
         steps, rise = 0.0 * self.w, 0.0
         if last != l1 and math.isfinite(last):
             steps, rise = (self.w - before[0]) / (l1 - last), (self._constant - before[1]) / (l1 - last)
-        self._before = l1, self.w, self._constant, steps, rise
+        self._before = l1, steps, rise
 
-    def _second(self, f: Vector) -> None:
-        """The second derivatives in the columns, at some scores; with a free intercept at its best step."""
+    def _second(self, f: Vector, q: Vector, l1: float) -> None:
+        """The second derivatives in the columns near their kink or beyond; with a free intercept at its best step."""
         self.grams += 1
-        curvature = self.rows.curvature(f, 0.0)
-        rooted = self._table * np.sqrt(curvature)
-        H = rooted @ rooted.T
+        self._inside = np.flatnonzero((self.w != 0.0) | (np.abs(q) > NEAR * l1))
+        table, curvature = self._table[self._inside], self.rows.curvature(f, 0.0)
         self._mass = float(curvature.sum()) if self.rows.free else 1.0
-        self._border = self._table @ curvature if self.rows.free else np.zeros(self.columns.size)
+        self._border = table @ curvature if self.rows.free else np.zeros(self._inside.size)
+        table *= np.sqrt(curvature)
+        H = table @ table.T
         H -= np.outer(self._border, self._border / self._mass)
         ridge = RIDGE * float(H.diagonal().mean()) if H.size else 0.0
         H.flat[:: len(H) + 1] += ridge if ridge > 0.0 else 1.0
@@ -212,10 +222,11 @@ class SmoothDescent:
     ) -> tuple[Vector, float, Vector] | None:
         """Towards the minimum of the model, as far as J falls; None where it does not."""
         assert self._H is not None
-        gradient = q - self._border * (total / self._mass)
-        after, _ = minimum(self._H, gradient, self.w, l1, l2, goal)
-        way, t = after - self.w, 1.0
-        lift = -(total + float(self._border @ way)) / self._mass if self.rows.free else 0.0
+        inside, after, t = self._inside, self.w.copy(), 1.0
+        gradient = q[inside] - self._border * (total / self._mass)
+        after[inside], _ = minimum(self._H, gradient, self.w[inside], l1, l2, goal)
+        way = after - self.w
+        lift = -(total + float(self._border @ way[inside])) / self._mass if self.rows.free else 0.0
         before = point[1] + self._omega(self.w, l1, l2)
         for _ in range(HALVINGS):
             w = after if t == 1.0 else self.w + t * way
