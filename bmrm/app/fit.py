@@ -144,7 +144,7 @@ def fit(
     callback : called with the `Iteration` after each; returning True stops the run with INTERRUPTED.
     start : starting point: a `Model` or the path of its file, of any problem with these features and labels; the path
         of a checkpoint of this problem, whose bound is used; a vector in the units of the solver (scaled features, a
-        constant feature last); None for zero.
+        constant feature last, all less the `center` of `l2`), as `solution.w` is; None for zero.
     validation : `(X, y)` or a Dataset: the rows that are followed, or whose scores are calibrated.
     follow : measures of them that are taken while the solver runs, such as `["map"]`; see `bmrm measures`. The solution
         has them as `details["validation"]`: arrays by name, nan where a measure is not defined, and `iteration`.

@@ -409,7 +409,8 @@ class _Points:
             tolerance = solver.tolerance if isinstance(solver, IterativeSolver) else TOLERANCE
             largest, exact = lambda_max(minimised, self._family, solver, tolerance)
             lambdas = grid(largest, self._ratio(tolerance, exact), asked.n_lambdas)
-        null = minimised.value_and_subgradient(np.zeros(whole.dim))[0] - minimised.infimum
+        zero = np.zeros(whole.dim) if ready.center is None else -ready.center.ravel()
+        null = minimised.value_and_subgradient(zero)[0] - minimised.infimum
         lines = list(self._lines(minimised, lambdas, null))
         models = tuple(line[0] for line in lines)
         solutions = [model.solution for model in models]

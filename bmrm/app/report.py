@@ -13,7 +13,7 @@ from typing import Any
 from bmrm.app.config.relative import in_words
 from bmrm.app.phases import in_words as seconds_in_words
 from bmrm.app.profile import text_of
-from bmrm.problem import Iteration, Solution
+from bmrm.problem import Iteration, Solution, shown
 
 HISTORY_COLUMNS = (
     "iteration",
@@ -30,6 +30,8 @@ HISTORY_COLUMNS = (
     "seconds_network",
 )
 
+LONGEST = 80
+"""Characters of an option of a regularizer, such as a list with a number for each feature, that are shown."""
 PACKAGES = ("bmrm", "numpy", "scipy", "numba", "scikit-learn", "cvxopt", "mpi4py")
 
 
@@ -163,10 +165,15 @@ def regularizer_in_words(section: Mapping[str, Any] | None, rule: str | None = N
     """
     if section is None:
         return "-"
-    options = {key: text_of(value) for key, value in section.items() if key not in ("name", "engine")}
+    options = {key: _brief(value) for key, value in section.items() if key not in ("name", "engine")}
     if "lambda" in options:
         options["lambda"] = number(section["lambda"]) + (f" ({rule})" if rule else "")
     return ", ".join([str(section["name"]), *(f"{key} {text}" for key, text in options.items())])
+
+
+def _brief(value: Any) -> str:
+    text = text_of(value)
+    return text if len(text) <= LONGEST else shown(value, LONGEST)
 
 
 def rule_of_lambda(problem: Any, section: Mapping[str, Any] | None) -> str | None:

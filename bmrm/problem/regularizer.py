@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -243,6 +243,24 @@ class Rescalable(Protocol):
 
         Asked of what `with_features` returns; weights found with it are to be divided alike.
         """
+        ...
+
+
+@runtime_checkable
+class Centred(Protocol):
+    """A regularizer of w - c, for a c that options give: it is another one of v = w - c."""
+
+    @property
+    def center(self) -> Any:
+        """None for 0; text for the path of a model file, whose weights are c; or numbers."""
+        ...
+
+    def center_of(self, columns: FeatureColumns, scores: int) -> NDArray[np.float64]:
+        """Numbers for c, (features, scores), in the units of the data; InputError where they do not fit."""
+        ...
+
+    def without_center(self) -> Regularizer:
+        """The regularizer of v."""
         ...
 
 

@@ -113,7 +113,7 @@ def test_a_class_is_made_with_examples():
 
     assert bmrm.check_regularizer(L2).ok
     made = bmrm.check_regularizer(L2, options={"lambda": 0.3}).subject
-    assert made == "L2(lam=0.3, engine='active_set', feature_weights=None)"
+    assert made == "L2(lam=0.3, engine='active_set', feature_weights=None, center=None)"
     with pytest.raises(InputError, match="did you mean 'lambda'"):
         bmrm.check_regularizer(L2, options={"lambada": 0.3})
 

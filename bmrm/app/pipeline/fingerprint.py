@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -28,13 +30,31 @@ LAMBDA = "lambda"
 def of_settings(settings: Mapping[str, Any]) -> Facts:
     """The settings that define the minimiser, without those of how it is found."""
     data = settings["data"]
-    facts = {name: settings[name] for name in ("loss", "regularizer", "search")}
+    facts = {"loss": settings["loss"], "regularizer": with_content(settings["regularizer"])}
+    facts["search"] = settings["search"]
     facts |= {name: data[name] for name in ("bias", "scale", "positive_label")}
     given = {"calibrate": settings["calibrate"]} | {name: data[name] for name in ("class_weight", "features")}
     given |= {name: None if data[name] == "together" else data[name] for name in ("classes", "labels")}
     facts |= {name: given[name] for name in OPTIONAL if given[name] is not None}
     plain: Facts = json.loads(json.dumps(facts))
     return plain
+
+
+def with_content(section: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A regularizer as configs name it, a model file that is its center being named by what it holds.
+
+    Parameters
+    ----------
+    section : its name and options; of a regularizer with `center` a file that cannot be read is left as it is.
+    """
+    path = section.get("center")
+    if not isinstance(path, str):
+        return section
+    try:
+        digest = hashlib.sha256(Path(path).read_bytes()).hexdigest()[:12]
+    except OSError:
+        return section
+    return {**section, "center": f"a model file of digest {digest}"}
 
 
 def of_rows(data: Dataset, group: Group) -> Facts:

@@ -18,6 +18,7 @@ from bmrm.app.measure import check_labelled, prepared_targets
 from bmrm.app.model import Model
 from bmrm.app.model_file import COLUMNS
 from bmrm.app.pipeline.beginning import From
+from bmrm.app.pipeline.center import resolved
 from bmrm.app.pipeline.fingerprint import Facts
 from bmrm.app.pipeline.load import class_weighted, positive_last
 from bmrm.app.pipeline.solve import Problem, Watch, labels_of, lambda_of_rows, solve, unwatched
@@ -148,6 +149,7 @@ def solve_columns(
         problem = replace(problem, relative=None, regularizer=replace(problem.regularizer, lam=lam))  # type: ignore[type-var]
     with together(group):  # weights of classes do not change it
         columns = SCALINGS[problem.scale].columns(data, group)
+    center = resolved(problem.regularizer, data, loss.loss, summary, problem.scale, group, scores=count)
     data, _ = class_weighted(data, problem.class_weight, loss, summary, group)
     inner = replace(problem, loss=loss.loss, class_weight=None, positive_label=None, columns=columns)
     models: list[Model | None] = []
@@ -156,7 +158,7 @@ def solve_columns(
         beside = Beside(callback)
         for k, targets in enumerate(loss.columns(data.targets, summary)):
             rows = replace(data, targets=targets)
-            one = replace(inner, solver=clock.limited(k))
+            one = replace(inner, solver=clock.limited(k), center=None if center is None else center.column(k))
             begin = _column(start, summary, k) if isinstance(start, Model) else None
             with about(_named(loss, summary, k)):
                 models.append(solve(rows, one, group, beside.watch, start=begin))

@@ -15,6 +15,7 @@ from bmrm.app.measure import check_labelled, prepared_targets, scores_of
 from bmrm.app.model import Model
 from bmrm.app.model_file import OFFSET, ROW_SCALES, SHARES, make_header
 from bmrm.app.pipeline.beginning import From, start_of_model
+from bmrm.app.pipeline.center import Center, has_center, names_of, plain, resolved, with_scores_of
 from bmrm.app.pipeline.fingerprint import Facts
 from bmrm.app.pipeline.folding import as_folded, without_common
 from bmrm.app.pipeline.follow import Follow, Follower, check_followed
@@ -102,6 +103,8 @@ class Problem:
     """Of the scaling, where they are known already."""
     mapped: bool = False
     """Whether the rows are what a feature map has made of scaled ones."""
+    center: Center | None = None
+    """That of the regularizer, where it is known already."""
 
 
 def unwatched(model_of: ModelOf) -> AbstractContextManager[Callback | None]:
@@ -163,7 +166,7 @@ def solve(
 
             first: Any = start
             if isinstance(start, Model):
-                w = weights_of(start, problem, ready.summary, ready.columns, data.features, ready.own)
+                w = weights_of(start, problem, ready.summary, ready.columns, data.features, ready.own, ready.center)
                 first = start_of_model(start, facts or {}, w) if facts is not None else w
             with watch(model_of) as callback:
                 if follower is not None:
@@ -206,8 +209,10 @@ class Prepared:
     own : parameters of the loss at the end of w.
     differ : whether targets differ.
     threads : at most so many here.
-    asked : the regularizer as it was asked for, where features are divided by its factors (`Rescalable`) and that of
-        `problem` has none; else None.
+    asked : the regularizer as it was asked for, where that of `problem` has no factors, features being divided by them
+        (`Rescalable`), or no center; else None.
+    center : of the weights, in the units of the solver, (inputs, scores), which is 0 to it; None for 0.
+    notes : what is to be said of every model.
     """
 
     data: Dataset
@@ -223,6 +228,8 @@ class Prepared:
     differ: bool
     threads: int | None
     asked: Any = None
+    center: Table | None = None
+    notes: str = ""
 
     @property
     def moved_back(self) -> Vector | None:
@@ -231,7 +238,7 @@ class Prepared:
 
     def of_features(self, regularizer: Any) -> Any:
         """Another regularizer, its options read for these features."""
-        found = _of_features(regularizer, self.ranged, self.inner)
+        found = _of_features(plain(regularizer), self.ranged, self.inner)
         rescaled = _rescaled(found)
         return found if rescaled is None else rescaled[1]  # `inner` has it already
 
@@ -256,11 +263,16 @@ class Prepared:
             table, intercept = bias.read(minimised, w, inputs, solution.objective, omega)
         else:
             table, intercept = inputs, np.array([float(known)])
+        if self.center is not None:
+            around = self.center.reshape(len(self.center), *table.shape[1:])
+            table = table + around[: data.features]
+            if bias.constant_feature:
+                intercept = intercept + np.atleast_1d(around[-1])
         moved_back = self.moved_back
         if moved_back is not None and table.ndim > 1:  # of one score J is that before the intercept is rounded
             assert problem.solver is not None
-            _, folded = columns.raw_weights(table, intercept)
-            solution = as_folded(solution, minimised, omega, folded, table, moved_back, problem.solver)
+            raw, folded = columns.raw_weights(table, intercept)
+            solution = as_folded(solution, minimised, omega, folded, raw, moved_back, problem.solver)
         arrays = _learned(minimised, w)
         if own:
             arrays |= problem.loss.named_parameters(w[w.size - own :], len(self.summary.labels))
@@ -269,10 +281,10 @@ class Prepared:
 
     def said(self, minimised: Any, model: Model) -> str:
         """What is to be said of a model: that nothing was learned, why there is no minimum, what went wrong."""
-        problem, said = self.problem, []
+        problem, said = self.problem, [self.notes]
         solution, loss_facts = model.solution, facts_of(problem.loss)
         omega = bound(problem.regularizer, minimised)
-        if self.differ:
+        if self.differ and self.center is None:
             no_better = zeros_are_as_good(minimised, omega, model.weights, solution)
             said.append(nothing_learned(loss_facts, omega, model.weights, solution, no_better))
         said.append(unattained(loss_facts, self.ranged, self.summary, minimised, omega, solution, problem.bias))
@@ -308,6 +320,9 @@ def prepared(data: Dataset, problem: Problem, group: Group, others: Mapping[str,
         refuse_mostly_empty(data.features, entries)
         for part, rows in (others or {}).items():
             prepared_targets(problem.loss, rows.targets, summary.labels, f"data.{part}")
+    wanted, constant = problem.center, BIASES[problem.bias].constant_feature
+    if wanted is None:
+        wanted = resolved(problem.regularizer, data, problem.loss, summary, problem.scale, group)
     threads = problem.threads or group.cores_per_rank
     with one_thread(threads):  # a user's loss is tried where the risk is made
         with together(group):  # the same error on every rank, if any
@@ -320,12 +335,16 @@ def prepared(data: Dataset, problem: Problem, group: Group, others: Mapping[str,
             if problem.relative is not None:
                 lam = lambda_of(problem.relative, ranged, inner, group)
                 problem = replace(problem, regularizer=replace(problem.regularizer, lam=lam))  # type: ignore[type-var]
-            problem = replace(problem, regularizer=_of_features(problem.regularizer, ranged, inner))
+            given: Any = problem.regularizer
+            problem = replace(problem, regularizer=_of_features(plain(given), ranged, inner))
             rescaled = _rescaled(problem.regularizer)
-            asked = None if rescaled is None else problem.regularizer
+            asked = given if rescaled is not None or has_center(given) else None
             if rescaled is not None:
-                by, plain = rescaled
-                problem, columns, inner = replace(problem, regularizer=plain), columns.divided(by), inner.divided(by)
+                by, equal = rescaled
+                problem, columns, inner = replace(problem, regularizer=equal), columns.divided(by), inner.divided(by)
+            center = None if wanted is None else wanted.scaled(columns, constant)
+            if center is not None:
+                ranged = with_scores_of(ranged, center, inner, constant, problem.loss, threads)
         ranged, summary = class_weighted(ranged, problem.class_weight, problem.loss, summary, group)
         if group.size > 1:
             group.first_per_node(lambda: warm_up_ranks(ranged, problem, summary, inner))
@@ -335,25 +354,23 @@ def prepared(data: Dataset, problem: Problem, group: Group, others: Mapping[str,
             problem.loss,
             group,
             summary=summary,
-            bias=BIASES[problem.bias].constant_feature,
+            bias=constant,
             columns=inner,
             threads=problem.threads,
             share_rows=problem.share_rows,
         )
     own = _own_parameters(problem.loss, len(summary.labels))
-    return Prepared(data, problem, group, summary, risk, ranged, inner, columns, far, own, differ, threads, asked)
+    found = Prepared(data, problem, group, summary, risk, ranged, inner, columns, far, own, differ, threads, asked)
+    return found if wanted is None else replace(found, center=center, notes=wanted.said)
 
 
 def _of_features(regularizer: Any, data: Dataset, columns: Columns) -> Any:
     """The regularizer, its options read for these features; InputError for those that are not there."""
     if not provides(regularizer, OfFeatures):
         return regularizer
-    names, text = data.feature_names, None if data.layout is None else data.layout.text
-    if names is None and text is not None:
-        names = tuple(text.vocabulary.names) or None
     scale = columns.scale
     units = None if scale is None else np.divide(1.0, scale, out=np.ones_like(scale), where=scale != 0.0)
-    return regularizer.with_features(FeatureColumns(data.features, names, units))
+    return regularizer.with_features(FeatureColumns(data.features, names_of(data), units))
 
 
 def _rescaled(regularizer: Any) -> tuple[Vector, Any] | None:
@@ -467,8 +484,16 @@ def solved(
     return solution
 
 
-def weights_of(model: Model, problem: Problem, summary: Summary, columns: Columns, features: int, own: int) -> Vector:
-    """A model's weights in the units of the solver: the inverse of `_model`.
+def weights_of(
+    model: Model,
+    problem: Problem,
+    summary: Summary,
+    columns: Columns,
+    features: int,
+    own: int,
+    center: Table | None = None,
+) -> Vector:
+    """A model's weights in the units of the solver, less the center, as of `Prepared`: the inverse of its `model`.
 
     Raises
     ------
@@ -483,6 +508,8 @@ def weights_of(model: Model, problem: Problem, summary: Summary, columns: Column
     table, intercept = columns.scaled_weights(model.weights, model.intercept)
     if BIASES[problem.bias].constant_feature:
         table = np.concatenate((table, intercept.reshape(1, *table.shape[1:])))
+    if center is not None:
+        table = table - center.reshape(table.shape)
     parameters = np.concatenate([np.ravel(array) for array in model.arrays.values()]) if own else np.empty(0)
     if parameters.size != own:
         raise InputError(f"start: the model has {parameters.size} parameters of the loss, expected {own}")

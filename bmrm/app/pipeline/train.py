@@ -26,6 +26,7 @@ from bmrm.app.phases import Phases
 from bmrm.app.pipeline import fingerprint
 from bmrm.app.pipeline.beginning import Beginning, From, beginning, goal_of
 from bmrm.app.pipeline.calibrate import Calibrating
+from bmrm.app.pipeline.center import check_file
 from bmrm.app.pipeline.checkpoint import ROWS
 from bmrm.app.pipeline.features import Featured
 from bmrm.app.pipeline.features import checked as features_of_rows
@@ -244,6 +245,7 @@ def _problem(settings: Mapping[str, Any], group: Group) -> tuple[fingerprint.Fac
         _look_into_folder(settings["output"], facts, group)
         problem = problem_of(settings, leads=group.rank == 0)
         if group.rank == 0:
+            check_file(problem.regularizer)
             section = settings["data"]
             loss = loss_of_columns(problem.loss, section["classes"], section["labels"], None, Alone())
             check_metrics(settings["output"]["follow"], problem.loss)

@@ -142,7 +142,7 @@ def _described(candidate: Candidate) -> dict[str, Any]:
     return {
         "loss": LOSSES.describe(loss),
         "each": problem.loss.kind if isinstance(problem.loss, PerColumn) else None,
-        "regularizer": REGULARIZERS.describe(problem.regularizer),
+        "regularizer": dict(fingerprint.with_content(REGULARIZERS.describe(problem.regularizer))),
         "solver": None if problem.solver is None else SOLVERS.describe(problem.solver),
         "data": [problem.bias, problem.scale, problem.positive_label, repr(problem.class_weight), problem.shares],
     }
