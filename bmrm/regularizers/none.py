@@ -15,10 +15,10 @@ class NoRegularizer:
     """Omega(w) = 0: the loss alone, as with `C = inf` in other programs.
 
     Every weight is free. There may be no minimum: with classes that a plane separates, logistic losses fall for ever;
-    the run then ends by its own rule and says so. A bound is known where the conjugate of the loss is (losses of rows
-    with a proximal map), from slopes that are moved until they are orthogonal to all features, and from planes that
-    can be mixed to a slope of 0 (`bundle`). Elsewhere a run ends where the gradient is small, with OWN_RULE and no
-    bound but that of a perfect fit.
+    the run then ends by its own rule and says so. Smooth losses have a bound from slopes that are moved until they
+    are orthogonal to all features, others from planes that can be mixed to a slope of 0 (`bundle`). Elsewhere, and
+    where slopes do not get there, a run ends where the gradient is small, with OWN_RULE and no bound but that of a
+    perfect fit.
     """
 
     def bind(self, space: Space) -> Blocks:

@@ -99,6 +99,64 @@ def test_rows_that_are_separated_are_named():
         assert "a plane separates 2 of 200 rows, the first of them row 7" in solution.message
 
 
+def softmax_minimum(A, y, K):
+    """min of the mean loss by Newton's method with halved steps, until the gradient is rounding."""
+
+    def at(W):
+        f = A @ W
+        top = f.max(axis=1, keepdims=True)
+        total = np.exp(f - top).sum(axis=1, keepdims=True)
+        P = np.exp(f - top) / total
+        return float((np.log(total[:, 0]) + top[:, 0] - f[np.arange(len(y)), y]).mean()), P
+
+    W = np.zeros((A.shape[1], K))
+    for _ in range(50):
+        value, P = at(W)
+        gradient = A.T @ (P - np.eye(K)[y]) / len(y)
+        H = np.einsum("ij,ik,ia,ab->jakb", A, A, P, np.eye(K)) - np.einsum("ij,ik,ia,ib->jakb", A, A, P, P)
+        step = np.linalg.lstsq(H.reshape(W.size, W.size) / len(y), gradient.ravel(), rcond=1e-13)[0].reshape(W.shape)
+        t = 1.0
+        while at(W - t * step)[0] > value + 1e-15 and t > 1e-6:
+            t *= 0.5
+        W = W - t * step
+    return at(W)[0]
+
+
+@pytest.mark.parametrize("bias", ["free", "none"])
+@pytest.mark.parametrize("solver", ["auto", "newton", "irls", "nonlinear_cg"])
+def test_multinomial_maximum_likelihood_has_a_bound(solver, bias):
+    X, score, random = data()
+    y = np.digitize(score + 2.0 * random.normal(size=len(X)), [-1.0, 1.0])
+    truth = softmax_minimum(np.c_[X, np.ones(len(X))] if bias == "free" else X, y, 3)
+    for rows in (X, sparse.csr_array(X)):
+        solution = bmrm.fit(rows, y, loss="softmax", regularizer="none", solver=solver, bias=bias).solution
+        assert solution.status.name == "CONVERGED"
+        assert solution.lower_bound <= truth * (1.0 + 1e-12)
+        assert truth * (1.0 - 1e-12) <= solution.objective <= truth * (1.0 + 1.1e-4)
+
+
+@pytest.mark.parametrize("loss", ["multiclass_hinge", "scaled_multiclass_hinge", "weston_watkins"])
+def test_hinges_of_several_classes_have_the_bound_of_mixed_planes(loss):
+    X, score, random = data(60)
+    y = np.digitize(score + 2.0 * random.normal(size=len(X)), [-1.0, 1.0])
+    found = bmrm.fit(X, y, loss=loss, regularizer="none", tolerance=1e-4).solution
+    small = bmrm.fit(X, y, loss=loss, lam=1e-7, tolerance=1e-7).solution
+    assert found.status.name == "CONVERGED"
+    assert found.lower_bound <= small.objective  # which is above the minimum without a regularizer
+    assert found.objective <= small.objective * (1.0 + 2e-4)
+
+
+def test_several_outputs_are_those_of_least_squares():
+    X, score, random = data()
+    Y = np.c_[score, -score] + random.normal(size=(len(X), 2))
+    A = np.c_[X, np.ones(len(X))]
+    truth = 0.5 * float(((A @ np.linalg.lstsq(A, Y, rcond=None)[0] - Y) ** 2).sum(axis=1).mean())
+    solution = bmrm.fit(X, Y, loss="multivariate_least_squares", regularizer="none", tolerance=1e-8).solution
+    assert solution.status.name == "CONVERGED"
+    assert solution.objective == pytest.approx(truth, rel=2e-8)
+    assert solution.lower_bound <= truth * (1.0 + 1e-12)
+
+
 def test_several_classes_that_are_separable():
     X, score, _ = data()
     y = np.digitize(score, [-1.0, 1.0])
@@ -107,6 +165,7 @@ def test_several_classes_that_are_separable():
     X = np.column_stack([X, 50.0 * np.eye(3)[y]])
     solution = bmrm.fit(X, y, loss="softmax", regularizer="none", solver="lbfgs").solution
     assert solution.status.name != "CONVERGED"
+    assert solution.lower_bound in (-np.inf, 0.0)
     assert "there seems to be no minimum" in solution.message
 
 

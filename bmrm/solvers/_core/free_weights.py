@@ -6,6 +6,10 @@ At a point of scores f the slopes phi'(f) are orthogonal to the columns F only a
 in F, phi'(f) - H A_F z with H = phi''(f), are so everywhere, and differ little. They are brought into the domain of
 phi* by one proximal step, far out, whose minimiser also has the conjugate: the bound is true for the slopes that come
 out, if these are orthogonal up to rounding.
+
+Losses without a proximal map, such as those of several scores, have a second way: slopes at any scores are in the
+domain, and those at the scores that Newton's steps in F lead to are orthogonal to A_F where these steps end at the
+minimum.
 """
 
 from __future__ import annotations
@@ -16,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmrm.kernels.blocks import separable
+from bmrm.numerics.conjugate_gradients import ConjugateGradients
 from bmrm.problem import BlockPenalty, Scored, ScoreFunction, Scores, Vector, ability
 from bmrm.problem.abilities import Rounding
 from bmrm.solvers._core.best import Best
@@ -28,14 +33,22 @@ WIDEST = 3000
 ROUNDINGS = 256.0
 """Largest slope that counts as 0, in units of roundoff of what was added."""
 TRIES = 4
+FALLS = 0.1
+"""Share of the slopes in the free weights that a step of Newton's leaves at most, where another one is worth it."""
+CURVED = 1e-13
+"""Least second derivative in a direction, over the largest one met, that is not rounding."""
+PRODUCTS = 300
+"""Most products with the second derivative that such a step takes."""
 EPS = float(np.finfo(np.float64).eps)
 
 
 def free_proof(run: Best, penalty: BlockPenalty) -> Proof:
     """What the slopes near those of the best point prove; without a bound where that is nothing."""
     scored, rounding, free = ability(run.risk, Scored), ability(run.risk, Rounding), penalty.free
-    if scored is None or rounding is None or not 0 < free.size <= WIDEST or not serves(scored.of_rows):
+    if scored is None or rounding is None or not 0 < free.size <= WIDEST:
         return Proof()
+    if not serves(scored.of_rows):
+        return _stepped(run, scored, penalty, ROUNDINGS * EPS * rounding.at(run.w).sizes)
     map, phi, w = scored.map, scored.of_rows, run.w
     f = map.matvec(w)
     if scored.intercept is not None:
@@ -67,8 +80,69 @@ def free_proof(run: Best, penalty: BlockPenalty) -> Proof:
     return Proof()
 
 
+def _stepped(run: Best, scored: Scored, penalty: BlockPenalty, sizes: Vector) -> Proof:
+    """What the slopes prove at the scores that Newton's steps in the free weights lead to.
+
+    Parameters
+    ----------
+    sizes : (dim,), slopes that count as 0.
+    """
+    map, phi, free, w = scored.map, scored.phi, penalty.free, run.w.copy()
+    if not (phi.facts.smooth and phi.facts.curved):
+        return Proof()
+    units, before = sizes[free] + math.ulp(0.0), math.inf
+    for _ in range(TRIES + 1):
+        f = map.matvec(w)
+        value, slope = phi.value_and_slope(f)
+        a = map.rmatvec(slope)
+        left = float(np.abs(a[free] / units).max())
+        if left <= 1.0:
+            lost = ROUNDINGS * EPS * float(phi.magnitude(slope).sum())
+            if scored.intercept is not None and np.any(np.abs(phi.total(slope)) > lost):
+                break
+            return _proof(run, penalty, a, phi.product(slope, f) - value, abs(value))
+        if not left <= FALLS * before:
+            break
+        before = left
+        z = _newton_by_products(scored, f, free, len(w), a[free], units)
+        if z is None:
+            break
+        w[free] -= z
+    return Proof()
+
+
+def _newton_by_products(
+    scored: Scored, f: Scores, free: NDArray[np.int64], dim: int, a: Vector, units: Vector
+) -> Vector | None:
+    """Newton's step in the free weights by conjugate gradients in these units; None where there is none."""
+    map, phi = scored.map, scored.phi
+    unit = float(np.median(units)) / units
+
+    def product(step: Vector) -> Vector:
+        wide = np.zeros(dim)
+        wide[free] = unit * step
+        return unit * map.rmatvec(phi.hessian_product(f, map.matvec(wide)))[free]
+
+    search, z = ConjugateGradients(unit * a, lambda r: r), np.zeros(free.size)
+    goal, largest = EPS * search.size, 0.0
+    for _ in range(min(PRODUCTS, 2 * free.size + 10)):
+        direction = search.direction
+        bent = product(direction)
+        curvature = float(direction @ bent) / max(float(direction @ direction), math.ulp(0.0))
+        largest = max(largest, curvature)
+        if not curvature > CURVED * largest:  # what all scores have in common, say
+            break
+        t = search.advance(bent)
+        if t is None:
+            break
+        z += t * direction
+        if not search.size > goal:
+            break
+    return unit * z if z.any() and np.all(np.isfinite(z)) else None
+
+
 def serves(phi: ScoreFunction) -> bool:
-    """Whether the slopes of this loss can prove a bound where weights are free."""
+    """Whether slopes brought into the domain of the conjugate of this loss can prove a bound where weights are free."""
     facts = phi.facts
     return facts.smooth and facts.separable and facts.prox and facts.scores_per_row == 1 and facts.curved
 
