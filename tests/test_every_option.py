@@ -165,8 +165,13 @@ def written(name, path):
         pyarrow = pytest.importorskip("pyarrow")
         pytest.importorskip("pyarrow.parquet").write_table(pyarrow.table(dict(zip("abc", TABLE.T))), path)
         return path
+    if name == "june":
+        path.with_suffix(".activations.ssv").write_text("active,toxic\n\nACT,ACT\nNOT_ACT,ACT\n")
+        path = path.with_suffix(".factors.ssv")
     texts = {
         "conll": TOKENS,
+        "june": "0 2\n1\n",
+        "spardat": "2.5 0 2\n-1 1\n",
         "svmlight": "1 0:0.3 2:1\n-1 1:2\n",
         "csv": "0,3,1\n1,4,0\n0,5,1\n",
         "crfsuite": "B\tw=a\tp=x\tq=y\nO\tw=b\tp=x\n\nO\tw=c\tp=z\n",
