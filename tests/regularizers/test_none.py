@@ -6,7 +6,9 @@ from scipy import sparse
 from scipy.optimize import linprog
 
 import bmrm
+from bmrm.problem import Status
 from bmrm.regularizers.none import NoRegularizer
+from tests.mpi.launch import work
 
 SMOOTH = ["auto", "newton", "lbfgs", "irls", "nonlinear_cg", "proximal_gradient"]
 
@@ -187,6 +189,21 @@ def test_every_door_takes_it(tmp_path, capsys):
         assert model.weights == pytest.approx(truth.weights, rel=1e-6)
         assert model.header["regularizer"] == {"name": "none"}
     capsys.readouterr()
+
+
+@pytest.mark.parametrize("solver", ["bundle", "lbfgs"])
+def test_ranks_end_where_there_is_no_minimum(tmp_path, solver):
+    X, score, _ = data()
+    file = tmp_path / "train.csv"
+    np.savetxt(file, np.column_stack([score > 0.0, X]), delimiter=",", header="y,a,b,c,d,e", comments="")
+    parts = ["train", str(file), "--format", "{name: csv, label: y}", "--loss", "logistic", "--regularizer", "none"]
+    parts += ["--solver", solver, "--max-iterations", "30", "--output", str(tmp_path / "run")]
+    done = work(2, "bmrm.cli", *parts, timeout=60)
+    assert done.returncode == 3, done.stderr
+    assert "there seems to be no minimum" in done.stderr
+    solution = bmrm.load_model(tmp_path / "run" / "model.npz").solution
+    assert solution.status is not Status.CONVERGED
+    assert solution.lower_bound in (0.0, -np.inf)
 
 
 def test_a_lambda_of_0_is_told_of_none():

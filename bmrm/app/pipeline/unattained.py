@@ -17,6 +17,7 @@ from bmrm.problem import (
     Solution,
     Status,
     Summary,
+    Vector,
     ability,
     provides,
 )
@@ -51,7 +52,7 @@ def unattained(
     free = provides(regularizer, BlockSeparable) and regularizer.penalty.free.size == len(solution.w)
     if not free or solution.status in (Status.CONVERGED, Status.NON_FINITE) or not np.any(solution.w):
         return ""
-    if facts.task == "binary" and _never_attained(risk, data, summary):
+    if facts.task == "binary" and _never_attained(risk, data, summary, solution.w):
         found = _separated(data, summary, bias != "none")
         if found is not None and found.any():
             return _said(found, data)
@@ -64,17 +65,16 @@ def unattained(
     return ""
 
 
-def _never_attained(risk: Risk, data: Dataset, summary: Summary) -> bool:
-    """Whether a row on the right side, however far, still has a slope."""
+def _never_attained(risk: Risk, data: Dataset, summary: Summary, w: Vector) -> bool:
+    """Whether a row on the right side, however far, still has a slope; False where some rows are of other ranks."""
     scored = ability(risk, Scored)
     if scored is None:
         return False
     phi = scored.of_rows
     y = np.where(np.asarray(data.targets.y) == summary.labels[-1], FAR, -FAR)
-    try:
-        return bool(np.any(phi.collect(phi.value_and_slope(phi.hand_out(y))[1])))
-    except ValueError:  # rows of other ranks
+    if phi.collect(scored.map.matvec(w)).shape != y.shape:
         return False
+    return bool(np.any(phi.collect(phi.value_and_slope(phi.hand_out(y))[1])))
 
 
 def _separated(data: Dataset, summary: Summary, constant: bool) -> Any:
