@@ -25,10 +25,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmrm.kernels.blocks import separable
+from bmrm.masters._core.cone_program import Constraints
 from bmrm.masters._core.linear import Infima, onto_simplices
 from bmrm.masters._core.planes import PlaneStore
-from bmrm.masters.cvxopt import interior_point
-from bmrm.problem import IncompatibleError, MasterSolution, Vector
+from bmrm.masters.cvxopt import cone_program
+from bmrm.problem import MasterSolution, Vector
 from bmrm.problem.regularizer import BlockPenalty
 
 Array = NDArray[np.float64]
@@ -47,8 +48,6 @@ INSIDE = 1e-6
 """Relative distance from the boundary of the conjugate's domain at which weights are 0 for certain."""
 AT_BOUND = 1e-9
 """Distance from a bound, relative where that is above 1, at which a weight is taken to be there."""
-MOST = 1 << 31
-"""Bytes of a program at most."""
 LEAST = 1e-9
 """Multiplier, of 1, above which a plane is at work."""
 EPS = float(np.finfo(np.float64).eps)
@@ -213,96 +212,84 @@ class _Program:
     """
 
     def __init__(self, master: ConicMaster) -> None:
-        self.master, self.planes, self.penalty = master, master.planes, master._penalty
-        planes, penalty, known = self.planes, self.penalty, master._known
+        self.master, self.penalty = master, master._penalty
+        planes, penalty, known = master.planes, self.penalty, master._known
+        self.dim, self.terms = planes.space.dim, planes.blocks
         self.rows = planes.saved("").slopes
         self.less = 1.0 if known.all() else 1.0 - MARGIN
-        self.blocks = [b for b in range(penalty.blocks) if not self._stays_0(b)]
+        self.blocks = self._may_move()
         members = [penalty.block(b) for b in self.blocks]
         used = np.sort(np.concatenate([np.empty(0, np.int64), *members]))
         self.origin = np.clip(0.0, penalty.lower, penalty.upper)
+        # the norm of one weight is its size
+        alone = np.diff(penalty.starts) == 1
+        self.l1, strengths = penalty.l1.copy(), np.where(alone, 0.0, penalty.strengths)
+        self.l1[penalty.coordinates[penalty.starts[:-1][alone]]] += penalty.strengths[alone]
         fixed = penalty.lower == penalty.upper
         for b in self.blocks:
             fixed[penalty.block(b)] &= penalty.strengths[b] == 0.0
         self.used = used[~fixed[used]]
         self.sign = (penalty.lower >= 0.0).astype(float) - (penalty.upper <= 0.0)
-        self.heights = planes.offsets + self.rows @ self.origin if len(planes) else np.zeros(0)
-        self.place = np.full(planes.space.dim, -1)
+        # products of planes far away overflow; powers of two round nothing
+        steepest = np.abs(self.rows).max(axis=1, initial=0.0)
+        self.share = np.ldexp(1.0, -np.frexp(np.maximum(steepest, 1.0))[1])
+        self.heights = planes.offsets + self.rows @ self.origin
+        self.place = np.full(self.dim, -1)
         self.place[self.used] = np.arange(len(self.used))
-        self.thin = self.used[(penalty.l1[self.used] > 0.0) & (self.sign[self.used] == 0.0)]
-        self.coned = [b for b in self.blocks if penalty.strengths[b] > 0.0]
-        self.strengths = penalty.strengths[self.coned]
-        ends = np.cumsum([len(self.used), len(self.thin), len(self.coned), len(planes.infima)])
+        self.thin = self.used[(self.l1[self.used] > 0.0) & (self.sign[self.used] == 0.0)]
+        self.coned = [b for b in self.blocks if strengths[b] > 0.0]
+        self.strengths = strengths[self.coned]
+        ends = np.cumsum([len(self.used), len(self.thin), len(self.coned), len(known)])
         self.u, self.cones, self.xi = (np.arange(a, b) for a, b in pairwise(ends))
         self.width = int(ends[-1])
 
-    def _stays_0(self, block: int) -> bool:
-        """Whether no multipliers can make the block differ from 0."""
-        if not len(self.planes):
-            return False
-        largest = np.zeros(self.planes.space.dim)
-        members = self.penalty.block(block)
-        for k in range(len(self.planes.infima)):
-            mine = self.rows[self.planes.blocks == k][:, members]
-            largest[members] += np.abs(mine).max(axis=0, initial=0.0)
-        arrays = self.master._arrays
-        return bool(min(separable.slack_at_0(block, v, arrays) for v in (largest, -largest)) > 0.0)
+    def _may_move(self) -> list[int]:
+        """The blocks that multipliers can make differ from 0."""
+        blocks, arrays = range(self.penalty.blocks), self.master._arrays
+        if not len(self.rows):
+            return list(blocks)
+        largest = np.zeros(self.dim)
+        for k in range(len(self.master._known)):
+            largest += np.abs(self.rows[self.terms == k]).max(axis=0, initial=0.0)
+        sides = (largest, -largest)
+        return [b for b in blocks if not min(separable.slack_at_0(b, v, arrays) for v in sides) > 0.0]
 
     def solved(self, accuracy: float) -> tuple[Vector, Vector, Vector]:
         """The weights, and multipliers of planes and of infima."""
-        planes, used = self.planes, self.used
-        K, n, d = len(planes.infima), len(planes), len(used)
+        used = self.used
+        K, n, d = len(self.master._known), len(self.rows), len(used)
         P, q, units = self._objective()
-        G, h, cones = self._constraints()
-        # products of planes far away overflow; powers of two round nothing
-        steepest = np.ldexp(1.0, np.frexp(np.maximum(np.abs(G).max(axis=1, initial=0.0), 1.0))[1])
-        steepest[len(steepest) - sum(cones) :] = 1.0
-        G, h = G / steepest[:, None] * units, h / steepest
-        rows = np.abs(G).max(axis=1, initial=0.0)
-        first = len(rows) - sum(cones)
-        np.maximum(rows[:first], np.abs(h[:first]), out=rows[:first])
-        rows[rows == 0.0] = 1.0
-        for size, column in zip(cones, self.cones):  # all rows of a cone alike
-            rows[first : first + size] = units[column]
-            first += size
+        G = self._constraints(units)
         unit = max(float(np.abs(q * units).max()), float((P * units * units).max()))
-        found = interior_point(
-            accuracy,
-            P * units * units / unit if P.any() else None,
-            q * units / unit,
-            G / rows[:, None],
-            h / rows,
-            cones=cones,
-        )
-        x, z = units * np.array(found["x"]).ravel(), unit * np.array(found["z"]).ravel() / rows / steepest
+        x, z = cone_program(accuracy, P * units * units / unit, q * units / unit, G)
         w = self.origin.copy()
-        w[used] += x[:d]
-        return w, z[:n], z[n : n + K]
+        w[used] += (units * x)[:d]
+        z = unit * z / G.sizes
+        return w, z[:n] * self.share, z[n : n + K]
 
     def _objective(self) -> tuple[Vector, Vector, Vector]:
         """The diagonal of the quadratic part, the linear part, and units of all variables.
 
         A weight in units of what costs as much as there is to gain, and the values of terms in units of that.
         """
-        penalty, planes, used, master = self.penalty, self.planes, self.used, self.master
+        penalty, used, master = self.penalty, self.used, self.master
         P, q = np.zeros(self.width), np.zeros(self.width)
-        q[self.u], q[self.cones], q[self.xi] = self.less * penalty.l1[self.thin], self.less * self.strengths, 1.0
+        q[self.u], q[self.cones], q[self.xi] = self.less * self.l1[self.thin], self.less * self.strengths, 1.0
         d = len(used)
         origin = self.origin[used]
         P[:d] = penalty.l2[used]
-        q[:d] = penalty.l2[used] * (origin - penalty.center[used]) + self.less * penalty.l1[used] * self.sign[used]
+        q[:d] = penalty.l2[used] * (origin - penalty.center[used]) + self.less * self.l1[used] * self.sign[used]
         centre = master._centre
         if centre is not None and centre.w is not None:
             P[self.place[centre.free]] = centre.mu
             q[self.place[centre.free]] = -centre.mu * centre.w[centre.free]
         infima = master._infima.values
-        heights = self.heights - infima[planes.blocks] if len(planes) else np.zeros(1)
-        depth = float(np.abs(heights).max()) or 1.0
-        cost = np.zeros(planes.space.dim)
-        cost[used] = penalty.l1[used] + np.sqrt(0.5 * depth * P[:d])
-        for b, strength in zip(self.blocks, penalty.strengths[self.blocks]):
+        depth = float(np.abs(self.heights - infima[self.terms]).max(initial=0.0)) or 1.0
+        cost = np.zeros(self.dim)
+        cost[used] = self.l1[used] + np.sqrt(0.5 * depth * P[:d])
+        for b, strength in zip(self.coned, self.strengths):
             members = penalty.block(b)
-            cost[members] = strength + cost[members].max() if strength > 0.0 else cost[members]
+            cost[members] = strength + cost[members].max()
         units = np.full(self.width, depth)
         width = (penalty.upper - penalty.lower)[used]
         units[:d] = depth / np.where(cost[used] > 0.0, cost[used], 1.0)
@@ -311,38 +298,24 @@ class _Program:
         units[self.cones] = units[self.place[[penalty.block(b)[0] for b in self.coned]]] if self.coned else 1.0
         return P, q, units
 
-    def _constraints(self) -> tuple[Array, Vector, list[int]]:
-        """G and h of G x <= h, and the sizes of the cones at its end."""
-        penalty, planes, used, place = self.penalty, self.planes, self.used, self.place
-        n, K, thin = len(planes), len(planes.infima), self.thin
-        height = n + K + 4 * len(used) + len(thin) + len(self.coned)
-        if 8 * height * self.width > MOST:
-            raise IncompatibleError(
-                f"cutting planes need a cone program of {self.width} variables, {8e-9 * height * self.width:.3g} GB;"
-                " use proximal_gradient with a smooth loss, or a larger lambda"
-            )
-        tangents, floor = np.zeros((n, self.width)), np.zeros((K, self.width))
-        tangents[:, : len(used)] = self.rows[:, used]
-        tangents[np.arange(n), self.xi[planes.blocks]] = -1.0
-        floor[np.arange(K), self.xi] = -1.0
-        G, h = [tangents, floor], [-self.heights, -self.master._infima.values]
-        for sign in (1.0, -1.0):
-            sides = np.zeros((len(thin), self.width))
-            sides[np.arange(len(thin)), place[thin]] = sign
-            sides[np.arange(len(thin)), self.u] = -1.0
-            G, h = [*G, sides], [*h, np.zeros(len(thin))]
-        for sign, limit in ((1.0, penalty.upper), (-1.0, penalty.lower)):
-            there = used[np.isfinite(limit[used])]
-            bounds = np.zeros((len(there), self.width))
-            bounds[np.arange(len(there)), place[there]] = sign
-            G, h = [*G, bounds], [*h, sign * (limit - self.origin)[there]]
-        for b, column in zip(self.coned, self.cones):
-            members = penalty.block(b)
-            cone = np.zeros((1 + len(members), self.width))
-            cone[0, column] = -1.0
-            cone[1 + np.arange(len(members)), place[members]] = -1.0
-            G, h = [*G, cone], [*h, np.concatenate([[0.0], self.origin[members]])]
-        return np.vstack(G), np.concatenate(h), [1 + len(penalty.block(b)) for b in self.coned]
+    def _constraints(self, units: Vector) -> Constraints:
+        penalty, used, place = self.penalty, self.used, self.place
+        above, below = (used[np.isfinite(limit[used])] for limit in (penalty.upper, penalty.lower))
+        members = [penalty.block(b) for b in self.coned]
+        h = [-self.heights * self.share, -self.master._infima.values, np.zeros(2 * len(self.thin))]
+        h += [(penalty.upper - self.origin)[above], (self.origin - penalty.lower)[below]]
+        h += [np.concatenate([[0.0], self.origin[block]]) for block in members]
+        return Constraints(
+            self.rows[:, used] * self.share[:, None],
+            self.terms,
+            self.share,
+            place[self.thin],
+            place[above],
+            place[below],
+            [place[block] for block in members],
+            units,
+            np.concatenate(h),
+        )
 
 
 def settled(alpha: Vector, planes: PlaneStore, free: NDArray[np.int64]) -> NDArray[np.bool_]:

@@ -7,13 +7,14 @@ The dual problems are solved, whose size is the number of planes; the primal sol
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from cvxopt import matrix, solvers
+from cvxopt import matrix, solvers, spdiag
 from numpy.typing import NDArray
 
+from bmrm.masters._core.cone_program import Constraints, Eliminated
 from bmrm.masters._core.linear import Infima, flatter
 from bmrm.masters._core.planes import PlaneStore
 from bmrm.problem import BmrmError, MasterSolution, Vector
@@ -28,6 +29,8 @@ TINIEST = 1e-100
 """Least divisor by which slopes are scaled."""
 LEAST_SHARE = 1e-300
 """Least unit of the multipliers."""
+ENDED = 10.0
+"""Tolerances within which constraints hold well enough, and an end that rounding stopped: `SAFETY` leaves that much."""
 SCALES = (1.0, 1e2, 1e-2)
 """Scalings of the objective that are tried in turn."""
 
@@ -216,45 +219,89 @@ def usable_shares(rows: Array, flat: float, curved: Array | float = 0.0) -> Arra
     return shares
 
 
-def interior_point(
-    accuracy: float, P: Array | None, q: Vector, *constraints: Array, cones: Sequence[int] = ()
-) -> dict[str, Any]:
-    """cvxopt's solver of 1/2 x'P x + q'x, with its options for this call only; its "x" and "z".
+def interior_point(accuracy: float, P: Array | None, q: Vector, *constraints: Array) -> dict[str, Any]:
+    """cvxopt's solver of 1/2 x'P x + q'x; its "x" and "z".
 
     `P` is a matrix, or the diagonal of one; None for a linear program. The constraints are G x <= h and A x = b, the
-    latter left out where there are none. The last rows of G x <= h are second-order cones of the sizes `cones`, in
-    which h - G x has a first entry that is at least the norm of the others.
-
-    With a tolerance below rounding an interior-point method diverges, so the tolerance is loosened until it is met. The
-    LDL factorisation is slower than Cholesky's, but works where that one fails. If both cycle, another scaling of the
-    objective, and so another start, helps. If nothing does, the best point is returned: any multipliers prove a bound.
+    latter left out where there are none. The LDL factorisation is slower than Cholesky's, but works where that fails.
     """
     program: Any = solvers.lp if P is None else solvers.qp
     objective = [q] if P is None else [np.diag(P) if P.ndim == 1 else P, q]
-    data: list[Any] = [matrix(part) for part in constraints]
-    if cones:
-        program = solvers.conelp if P is None else solvers.coneqp
-        data.insert(2, {"l": len(constraints[1]) - sum(cones), "q": list(cones), "s": []})
+    data = [matrix(part) for part in constraints]
+
+    def attempt(scale: float, kkt: str, options: dict[str, Any]) -> dict[str, Any]:
+        found: dict[str, Any] = program(*(matrix(scale * p) for p in objective), *data, kktsolver=kkt, options=options)
+        return found
+
+    return _tried(accuracy, attempt, ("chol", "ldl"))
+
+
+def cone_program(accuracy: float, P: Vector, q: Vector, G: Constraints) -> tuple[Vector, Vector]:
+    """The minimum of 1/2 x' diag(P) x + q'x where h - G x is in its cones (both in `G`), and the multipliers."""
+
+    def times(x: Any, y: Any, trans: str = "N", alpha: float = 1.0, beta: float = 0.0) -> None:
+        product = (G.times if trans == "N" else G.transposed_times)(np.array(x).ravel())
+        y[:] = matrix(alpha * product + beta * np.array(y).ravel() if beta else alpha * product)
+
+    def attempt(scale: float, augmented: bool, options: dict[str, Any]) -> dict[str, Any]:
+        systems = Eliminated(G, scale * P, augmented)
+
+        def kkt(W: Any) -> Callable[[Any, Any, Any], None]:
+            solved = systems.factored(W)
+
+            def solve(x: Any, _: Any, z: Any) -> None:
+                found, scaled = solved(np.array(x).ravel(), np.array(z).ravel())
+                x[:], z[:] = matrix(found), matrix(scaled)
+
+            return solve
+
+        # `conelp` solves for h beside residuals, which loses the small slacks to its rounding
+        found: dict[str, Any] = solvers.coneqp(
+            spdiag(matrix(scale * P)), matrix(scale * q), times, matrix(G.h), G.dims, kktsolver=kkt, options=options
+        )
+        return found
+
+    found = _tried(accuracy, attempt, (False, True))
+    return np.array(found["x"]).ravel(), np.array(found["z"]).ravel()
+
+
+def _short(found: Mapping[str, Any], scale: float) -> float:
+    """How far from a solution a point is: its relative gap, or what it violates; inf for none."""
+    if any(found[part] is None or not np.all(np.isfinite(found[part])) for part in ("x", "z")) or found["gap"] is None:
+        return math.inf  # a program that is called infeasible has one of the two at most
+    gap = found["relative gap"]
+    parts = [found["gap"] / scale if gap is None else gap, found["primal infeasibility"], found["dual infeasibility"]]
+    return max((math.inf if part is None or math.isnan(part) else part) for part in parts)
+
+
+def _tried(accuracy: float, attempt: Callable[..., dict[str, Any]], ways: Sequence[Any]) -> dict[str, Any]:
+    """The first attempt that is exact enough, or else the best; raises BmrmError when there is none.
+
+    With a tolerance below rounding an interior-point method diverges, so the tolerance is loosened until it is met. If
+    all ways cycle, another scaling of the objective, and so another start, helps. If nothing does, the best point is
+    returned: any multipliers prove a bound.
+    """
     tolerance = min(max(SAFETY * accuracy, TIGHTEST), LOOSEST)
-    reason, nearest, rough = "no point found", math.inf, None
+    reason, least, nearest = "no point found", math.inf, None
     while tolerance <= LOOSEST:
         for scale in SCALES:
-            limits = {"abstol": 1e-3 * tolerance * scale, "reltol": tolerance, "feastol": tolerance}
-            problem = [matrix(scale * part) for part in objective] + data
-            for factorisation in ("chol", "ldl"):
+            limits = {"abstol": 1e-3 * tolerance * scale, "reltol": tolerance, "feastol": ENDED * tolerance}
+            for way in ways:
                 try:
-                    found = program(*problem, kktsolver=factorisation, options={"show_progress": False, **limits})
+                    with np.errstate(all="ignore"):  # what overflows is not finite, and seen below
+                        found = attempt(scale, way, {"show_progress": False, **limits})
                 except (ArithmeticError, ValueError) as error:
                     reason = str(error)
                     continue
+                point = {"x": found["x"], "z": found["z"] and found["z"] / scale}
                 if found["status"] == "optimal":
-                    return {"x": found["x"], "z": found["z"] / scale}
-                reason = found["status"]
-                # a program that is called infeasible has one of the two at most
-                whole = all(found[part] is not None and np.all(np.isfinite(found[part])) for part in ("x", "z"))
-                if whole and found["gap"] is not None and found["gap"] / scale < nearest:
-                    nearest, rough = found["gap"] / scale, {"x": found["x"], "z": found["z"] / scale}
+                    return point
+                reason, short = found["status"], _short(found, scale)
+                if short < least:
+                    least, nearest = short, point
+                if nearest is not None and least <= ENDED * tolerance:
+                    return nearest
         tolerance *= 10.0
-    if rough is not None:
-        return rough
+    if nearest is not None:
+        return nearest
     raise BmrmError(f"cvxopt could not solve the master problem: {reason}")

@@ -54,7 +54,7 @@ def check(problem, announce=lambda text: None):
     twin = Twin(problem)
     plain = reference.plain_form(problem, twin)
     plain_twin = Twin(plain)
-    tasks = [(plain, reference.CAREFUL, plain_twin), *((problem, run, twin) for run in problem.runs)]
+    tasks = [(plain, reference.careful(problem), plain_twin), *((problem, run, twin) for run in problem.runs)]
     outcomes, judged, truths, plain_truths = [], [], [], []
     for what, run, its_twin in tasks:
         announce(f"{what.name} {run.solver} {run.options} {run.start} {run.door}")

@@ -16,6 +16,13 @@ from tests.certificates.problems import Run
 LARGE = 1e3
 """The constant feature of a free intercept: its weight is so much smaller."""
 CAREFUL = Run("line_search_bundle", {"tolerance": 1e-8, "max_iterations": 300})
+CONIC = Run("line_search_bundle", {"tolerance": 1e-8, "max_iterations": 100})
+"""The same where each iteration solves a cone program."""
+
+
+def careful(problem):
+    """The run of the plain form."""
+    return CONIC if problem.regularizer.name in penalties.KINDS else CAREFUL
 
 
 def with_own_engine(regularizer):
@@ -40,7 +47,7 @@ def plain_form(problem, twin):
         scale="none",
         X=X,
         exact=X,
-        runs=[CAREFUL],
+        runs=[careful(problem)],
         scattered=False,
         unit=None,
     )
