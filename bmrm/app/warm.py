@@ -133,7 +133,8 @@ def _warm(name: str, part: str) -> int:
             _as_config(name)
         elif part == DEFAULTS:
             loss = instance_of(LOSSES, name)
-            fit(next(_data(loss)), loss=loss, threads=1)
+            for callback in (None, lambda line: None):  # at once, and as more data are
+                fit(next(_data(loss)), loss=loss, threads=1, callback=callback)
         else:
             loss = instance_of(LOSSES, name)
             for data in _data(loss):

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol, runtime_checkable
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -478,3 +478,37 @@ class FullColumns(Protocol):
     def full_columns(self, columns: NDArray[np.int64]) -> NDArray[np.float64]:
         """Some increasing columns of A, a new array (columns, rows)."""
         ...
+
+
+class ReachedAtOnce(NamedTuple):
+    """Where steps of which nothing was kept have ended.
+
+    Attributes
+    ----------
+    w, constant : the point, and the constant added to all scores, 0 without a free intercept.
+    objective, bound : J there, and a lower bound of min J from which rounding has been taken off.
+    steps, passes : that it took.
+    """
+
+    w: Vector
+    constant: float
+    objective: float
+    bound: float
+    steps: int
+    passes: float
+
+
+@dataclass(frozen=True, eq=False)
+class AtOnce:
+    """The ability to minimise R(w) + l2/2 ||w||^2 from 0 by Newton's method in a few compiled calls, for little
+    data: nothing is charged.
+
+    Attributes
+    ----------
+    minimised : (l2, free, wanted, most) -> where it ends; None where `most` steps do not get there. `free` says whether
+        there is a free intercept, `wanted` the gap for an objective.
+    free : for `minimised`.
+    """
+
+    minimised: Callable[[float, bool, Callable[[float], float], int], ReachedAtOnce | None]
+    free: bool = False

@@ -28,6 +28,7 @@ from bmrm.problem import (
     ability,
 )
 from bmrm.problem.abilities import (
+    AtOnce,
     DualBlocks,
     Fingerprint,
     Gathered,
@@ -142,6 +143,7 @@ WITH_INTERCEPT: dict[type, Callable[[FreeIntercept, Any], Any]] = {
     Gathered: lambda risk, ranks: Gathered(lambda: risk.gathered(ranks)),
     Fingerprint: lambda risk, inner: Fingerprint(lambda: f"free intercept:{inner.fingerprint()}"),
     Rounding: FreeIntercept.rounding,
+    AtOnce: lambda risk, inner: replace(inner, free=True),
     **dict.fromkeys((Traffic, Space, ProblemSize, QuadraticModel, RowParts), lambda risk, inner: inner),
 }
 """Abilities of the risk that a free intercept offers, by kind, and how they change; it withholds all others."""

@@ -18,6 +18,7 @@ from bmrm.kernels.products.vectors import column_sums, plain
 from bmrm.kernels.workers import Workers
 from bmrm.problem import Loss, PreparedLoss, Scored, Space, Summary, Vector
 from bmrm.problem.abilities import (
+    AtOnce,
     Blocks,
     DualBlocks,
     Fingerprint,
@@ -35,6 +36,7 @@ from bmrm.risk.dual.ascent import RowAscents
 from bmrm.risk.dual.steps import dual_steps
 from bmrm.risk.identity import identity
 from bmrm.risk.linear_map import DataMap, Span
+from bmrm.risk.little import at_once
 from bmrm.risk.problem_size import problem_size
 from bmrm.risk.products import Columns
 from bmrm.risk.rounding import row_rounding
@@ -317,10 +319,11 @@ OFFERS: dict[type, Callable[[LinearRisk], Any]] = {
     DualBlocks: _dual_steps,
     QuadraticModel: _column_copies,
     Rounding: lambda risk: row_rounding(risk.loss, risk.map, risk.phi, risk.layout),
+    AtOnce: at_once,
     ModifiedLoss: lambda risk: (
         LossVariants(risk.bound, risk.rows_map.offset, risk.meter) if risk.loss.decomposes == "rows" else None
     ),
 }
 """Constructors of the abilities, by kind; they return None where this loss or these data lack one."""
-AT_RANDOM = {RowSubsets, RowParts, RowSample, DualBlocks, QuadraticModel}
+AT_RANDOM = {AtOnce, RowSubsets, RowParts, RowSample, DualBlocks, QuadraticModel}
 """Abilities that read rows at random or copy them: not offered for rows on disk."""

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 
 from bmrm.problem import Callback, Regularizer, Risk, Solution, Vector, ability
 from bmrm.problem.abilities import Gathered
 from bmrm.solvers import register
+from bmrm.solvers._core.at_once import at_once
+from bmrm.solvers._core.auto.alone import alone
 from bmrm.solvers._core.auto.rules import ALONE, Traits, advice
 from bmrm.solvers._core.auto.turns import Turns
-from bmrm.solvers._core.budget import Budget, Budgeted
 from bmrm.solvers._core.monitor import IterativeSolver
 
 
@@ -34,6 +35,11 @@ class Auto(IterativeSolver):
     one left has no budget. So the path depends on the problem alone, never on clocks. `Solution.solver` says which
     solvers ran and by which rule.
 
+    On little data, l2 and smooth losses of one score per row the whole run is a few compiled calls (`newton`,
+    rows times weights at most 150,000, 64 weights), unless somebody asks for each iteration
+    (`callback`), for a start or for a limit of time; where they do not reach the gap, the rules follow. The history is
+    one line then, and no rule is looked at.
+
     Over ranks that may give rows to one another (`data.share_rows`), rank 0 solves alone, with all rows, what messages
     would make slower, or what only steps row by row solve fast, on few ranks: the first rules say which.
 
@@ -44,15 +50,13 @@ class Auto(IterativeSolver):
         self, risk: Risk, regularizer: Regularizer, *, start: Vector | None = None, callback: Callback | None = None
     ) -> Solution:
         """As of `Solver`; raises IncompatibleError when no solver fits."""
+        reached = at_once(self, risk, regularizer, start, callback)
+        if reached is not None:
+            return reached
         rule, reserve = advice(Traits(risk, regularizer))
         gathered = ability(risk, Gathered) if rule.solvers == (ALONE,) else None
         if gathered is not None:
-            with Budget(self.time_limit, ability(risk, Budget)) as budget:
-                whole = Budgeted(gathered.gathered(), budget)
-                before = budget.seconds
-                found = self.minimize(whole, regularizer, start=start, callback=callback)
-                seconds, compiling = found.seconds + before, budget.compiling
-                return replace(found, seconds=seconds, seconds_compiling=compiling, solver=f"{found.solver}, {ALONE}")
+            return alone(self, gathered, risk, regularizer, start, callback)
         options = {field.name: getattr(self, field.name) for field in fields(IterativeSolver)}
         turns = Turns(**options, names=rule.solvers, reserve=(reserve,), passes=rule.passes, reason=str(rule))
         return turns.minimize(risk, regularizer, start=start, callback=callback)

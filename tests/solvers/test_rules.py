@@ -146,7 +146,7 @@ def lines_of_code(path: Path) -> int:
 def test_auto_says_which_rule_it_follows(loss):
     risk, regularizer = risk_of(loss), L2(0.1)
     rule, _ = advice(Traits(risk, regularizer))
-    solution = SOLVERS.make("auto", {"tolerance": 1e-3}).minimize(risk, regularizer)
+    solution = SOLVERS.make("auto", {"tolerance": 1e-3}).minimize(risk, regularizer, callback=lambda line: None)
     assert solution.status is Status.CONVERGED
     assert solution.solver.startswith(rule.solvers[0])
     assert str(rule) in solution.solver

@@ -1,0 +1,152 @@
+"""Steps of Newton's method on little data, each a few compiled calls: bookkeeping would take longer than they do.
+
+For one score per row and Omega = l2/2 ||w||^2. `direction` is the same for all losses; `fall` is
+a template for `specialised`, which calls the functions of one row, see `bmrm.losses.base`. X is (rows, dim) in C order;
+`weights` and `offset` are empty where all are 1, or 0; `mass` is the sum of the weights.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from bmrm.kernels.jit import fast_jit
+
+ARMIJO = 1e-4
+"""Least share of the predicted fall of J with which a step is taken."""
+CENTRED, CENTRING = 1e-14, 60
+"""Sum of the slopes, over the mass, at which the search for a constant ends, and most of its steps."""
+SINGULAR = 1e-15
+"""Pivot, as a share of its diagonal, below which a matrix counts as singular."""
+
+
+@fast_jit
+def direction(X, u, h, w, factor, l2, free, enough, a, x, shift, H):  # type: ignore[no-untyped-def]
+    """Newton's step where slopes and curvatures of rows are u and h, times `factor`.
+
+    Filled: a = factor X'u; x, the step of w and the constant; shift, that of the scores; H, (dim + 1, dim + 1), spare.
+
+    Parameters
+    ----------
+    enough : half the squared norm of the gradient over l2 for which no step is wanted.
+
+    Returns
+    -------
+    The sum of slopes times `factor`, half the squared norm of the gradient over l2, ||a||^2, ||w||^2, <w, x>, ||x||^2,
+    and the derivative along the step: 0 without one, and where it is not defined.
+    """
+    n, d = X.shape
+    rows = np.empty(n + 3, np.int64)
+    a[:] = 0.0
+    rest, used = 0.0, 0
+    for i in range(n):
+        s = u[i]
+        rest += s
+        if s != 0.0:
+            for j in range(d):
+                a[j] += s * X[i, j]
+        if h[i] != 0.0:
+            rows[used] = i
+            used += 1
+    rest *= factor
+    square, length, gradient = 0.0, 0.0, 0.0
+    for j in range(d):
+        a[j] *= factor
+        v = a[j] + l2 * w[j]
+        square += a[j] * a[j]
+        length += w[j] * w[j]
+        gradient += v * v
+        x[j] = -v
+    x[d] = -rest
+    lacks = 0.5 * gradient / l2
+    if lacks <= enough or not lacks < math.inf:
+        return rest, lacks, square, length, 0.0, 0.0, 0.0
+    H[:] = 0.0
+    for k in range(used, used + 3):
+        rows[k] = 0
+    for k in range(0, used, 4):  # four rows at a time
+        p, q, r, s = rows[k], rows[k + 1], rows[k + 2], rows[k + 3]
+        hp, hq = h[p], h[q] if k + 1 < used else 0.0
+        hr, hs = h[r] if k + 2 < used else 0.0, h[s] if k + 3 < used else 0.0
+        for j in range(d):
+            tp, tq, tr, ts = hp * X[p, j], hq * X[q, j], hr * X[r, j], hs * X[s, j]
+            for c in range(j + 1):
+                H[j, c] += tp * X[p, c] + tq * X[q, c] + tr * X[r, c] + ts * X[s, c]
+            H[d, j] += tp + tq + tr + ts
+        H[d, d] += hp + hq + hr + hs
+    size = d + 1 if free else d
+    for j in range(size):  # Cholesky's factor of factor H + l2, in its place
+        for k in range(j + 1):
+            H[j, k] *= factor
+        if j < d:
+            H[j, j] += l2
+        elif not H[d, d] > 0.0:  # no row is curved: the constant stays
+            H[d, d] = 1.0
+            x[d] = 0.0
+        whole = H[j, j]
+        for k in range(j):
+            t = H[j, k]
+            for c in range(k):
+                t -= H[j, c] * H[k, c]
+            t /= H[k, k]
+            H[j, k] = t
+            whole -= t * t
+        if not whole > SINGULAR * H[j, j]:
+            return rest, lacks, square, length, 0.0, 0.0, 0.0
+        H[j, j] = math.sqrt(whole)
+        t = x[j]
+        for c in range(j):
+            t -= H[j, c] * x[c]
+        x[j] = t / H[j, j]
+    for j in range(size - 1, -1, -1):
+        t = x[j]
+        for c in range(j + 1, size):
+            t -= H[c, j] * x[c]
+        x[j] = t / H[j, j]
+    if not free:
+        x[d] = 0.0
+    along, step, fall = 0.0, 0.0, rest * x[d]
+    for j in range(d):
+        along += w[j] * x[j]
+        step += x[j] * x[j]
+        fall += (a[j] + l2 * w[j]) * x[j]
+    for i in range(n):
+        t = x[d]
+        for j in range(d):
+            t += X[i, j] * x[j]
+        shift[i] = t
+    return rest, lacks, square, length, along, step, fall
+
+
+def fall(f, shift, t, most, y, weights, mass, l2, omega, J, slope, there, slopes, curvatures, *arguments):  # type: ignore[no-untyped-def]
+    """The loss at f + t shift, for t, t/2, ..., until J has fallen by a share of t `slope`; at most so many.
+
+    Parameters
+    ----------
+    omega : ||w||^2, <w, x> and ||x||^2, x being the step of w.
+    J, slope : at t = 0; inf for the first t.
+
+    Returns
+    -------
+    t, 0 for none, with J there, the sum of the absolute values of the loss, that of slopes and that of curvatures.
+    """
+    for _ in range(most):
+        total, size, rate, bent = 0.0, 0.0, 0.0, 0.0
+        for i in range(f.size):
+            score = f[i] + t * shift[i]
+            value, first = value_slope(score, y[i], *arguments)  # type: ignore[name-defined]  # noqa: F821
+            second = curvature(score, y[i], *arguments)  # type: ignore[name-defined]  # noqa: F821
+            if weights.size:
+                weight = weights[i]
+                value, first, second = 0.0 if weight == 0.0 else weight * value, weight * first, weight * second
+            total += value
+            size += abs(value)
+            rate += first
+            bent += second
+            there[i], slopes[i], curvatures[i] = score, first, second
+        new = total / mass + 0.5 * l2 * (omega[0] + t * (2.0 * omega[1] + t * omega[2]))
+        if new <= J + ARMIJO * t * slope:
+            return t, new, size, rate, bent
+        t *= 0.5
+    return 0.0, J, 0.0, 0.0, 0.0

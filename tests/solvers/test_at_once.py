@@ -1,0 +1,134 @@
+"""Little data: the whole run at once, with the same optimum and a bound that holds; and where it is not done."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+
+import bmrm
+from bmrm.data.dataset import Dataset
+from bmrm.losses import LOSSES
+from bmrm.problem import Status, ability
+from bmrm.problem.abilities import AtOnce
+from bmrm.risk.intercept import FreeIntercept
+from bmrm.risk.linear import LinearRisk
+from bmrm.risk.products import Columns
+from bmrm.solvers import SOLVERS
+from bmrm.solvers._core.at_once import REASON
+
+SMOOTH = "logistic", "squared_hinge", "least_squares", "poisson"
+ROWS, FEATURES = 60, 4
+
+
+def rows(loss, many=ROWS, features=FEATURES, whole=False):
+    """With weights, some of them 0, and offsets; not if `whole`."""
+    random = np.random.default_rng(5)
+    X = 3.0 + random.normal(size=(many, features)) * np.geomspace(1.0, 20.0, features)
+    y = (X - 3.0) @ random.normal(size=features) + 5.0 * random.normal(size=many)
+    if LOSSES.make(loss).task == "binary":
+        y = np.where(y > 1.0, 1.0, -1.0)
+    if loss == "poisson":
+        y = random.poisson(np.exp(np.clip(0.1 * y, -2.0, 2.0))).astype(float)
+    if whole:
+        return X, y, Dataset.from_arrays(X, y)
+    return X, y, Dataset.from_arrays(X, y, random.integers(0, 4, many) * 0.7, offset=random.normal(size=many))
+
+
+def made(loss, free=True, **shape):
+    X, _, data = rows(loss, **shape)
+    risk = LinearRisk(data, LOSSES.make(loss), columns=Columns(1.0 / X.std(axis=0), X.mean(axis=0)))
+    return FreeIntercept(risk) if free else risk
+
+
+def auto(risk, lam, regularizer=None, callback=None, start=None, **options):
+    solver = SOLVERS.make("auto", {"tolerance": 1e-6} | options)
+    omega = bmrm.L2(lam) if regularizer is None else regularizer
+    return solver.minimize(risk, omega, callback=callback, start=start)
+
+
+@pytest.mark.parametrize("loss", SMOOTH)
+@pytest.mark.parametrize("free", [False, True])
+@pytest.mark.parametrize("lam", [1e-5, 0.1])
+def test_the_optimum_is_that_of_a_run_that_keeps_account(loss, free, lam):
+    risk = made(loss, free)
+    found, kept = auto(risk, lam), auto(risk, lam, callback=lambda line: None)
+    assert REASON in found.solver
+    assert REASON not in kept.solver
+    assert found.status is Status.CONVERGED
+    assert found.relative_gap <= 1e-6
+    size = 1e-13 * abs(kept.objective)
+    assert max(found.lower_bound, kept.lower_bound) <= min(found.objective, kept.objective) + size
+    assert [line.objective for line in found.history] == [found.objective]
+    value = risk.value_and_subgradient(found.w)[0] + 0.5 * lam * float(found.w @ found.w)
+    assert value <= found.objective * (1.0 + 1e-12 * np.sign(found.objective))
+    if free:  # the constant that J was evaluated with
+        b = found.details["intercept"]
+        assert risk.intercept(found.w) == pytest.approx([b])
+        phi = risk.phi.phi
+        told = phi.value_and_slope(risk.map.matvec(found.w) + phi.constant(b))[0] + value
+        assert told - risk.value_and_subgradient(found.w)[0] == pytest.approx(found.objective, rel=1e-12)
+
+
+@pytest.mark.parametrize("lam", [1e-9, 1e-3, 10.0])
+def test_ridge_is_its_formula_in_more_digits(lam):
+    """The bound is below the minimum in extended precision."""
+    X, y, data = rows("least_squares", whole=True)
+    found = auto(LinearRisk(data, LOSSES.make("least_squares")), lam)
+    wide = X.astype(np.longdouble)
+    w = np.linalg.solve(X.T @ X + lam * ROWS * np.eye(FEATURES), X.T @ y).astype(np.longdouble)
+    for _ in range(3):  # refined
+        left = wide.T @ (y - wide @ w) - lam * ROWS * w
+        w += np.linalg.solve(X.T @ X + lam * ROWS * np.eye(FEATURES), left.astype(float))
+    least = float(0.5 * np.mean((wide @ w - y) ** 2) + 0.5 * np.longdouble(lam) * (w @ w))
+    assert found.lower_bound <= least <= found.objective * (1.0 + 1e-15)
+    np.testing.assert_allclose(found.w, w.astype(float), rtol=1e-7)
+
+
+@pytest.mark.parametrize("loss", ["squared_hinge", "logistic"])
+def test_fit_from_python_keeps_its_results(loss):
+    """Model, labels and scores are those of a run that somebody watches; raw features, a free intercept."""
+    X, y, _ = rows(loss, whole=True)
+    found, kept = (
+        bmrm.fit(X, y, loss=loss, lam=0.01, tolerance=1e-9, callback=callback) for callback in (None, lambda line: None)
+    )
+    assert REASON in found.solution.solver
+    assert REASON not in kept.solution.solver
+    np.testing.assert_allclose(found.decision_function(X), kept.decision_function(X), rtol=1e-3, atol=1e-3)
+    assert np.array_equal(found.predict(X), kept.predict(X))
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"callback": lambda line: None},
+        {"start": np.ones(FEATURES)},
+        {"time_limit": 60.0},
+        {"tolerance": 1e-13},
+        {"max_iterations": 1},
+        {"regularizer": bmrm.ElasticNet(0.1, 0.5)},
+        {"regularizer": bmrm.L1(0.01)},
+    ],
+    ids=lambda given: next(iter(given)),
+)
+def test_others_keep_account(given):
+    risk = made("logistic", free=False)
+    assert REASON in auto(risk, 0.1).solver
+    assert REASON not in auto(risk, 0.1, **given).solver
+
+
+def test_much_data_and_other_losses_are_not_done_at_once():
+    assert REASON not in auto(made("logistic", free=False, features=65, many=20), 0.1).solver
+    assert REASON not in auto(made("logistic", free=False, many=40_000), 0.1, tolerance=1e-3).solver
+    assert ability(made("hinge"), AtOnce) is None
+    softmax = LinearRisk(Dataset.from_arrays(np.eye(6), np.arange(6) % 3), LOSSES.make("softmax"))
+    assert ability(softmax, AtOnce) is None
+
+
+@pytest.mark.parametrize("share", [0.1, 0.9])
+def test_sparse_rows_are_as_full_ones(share):
+    X, y, _ = rows("logistic", whole=True)
+    X = X * (np.random.default_rng(1).random(X.shape) < share)
+    full, sparse = (bmrm.fit(table, y, loss="logistic", lam=0.01, tolerance=1e-9) for table in (X, csr_array(X)))
+    assert REASON in sparse.solution.solver
+    assert sparse.solution.objective == pytest.approx(full.solution.objective, rel=1e-8)
