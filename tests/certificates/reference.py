@@ -16,7 +16,7 @@ from tests.certificates.problems import Run
 LARGE = 1e3
 """The constant feature of a free intercept: its weight is so much smaller."""
 CAREFUL = Run("line_search_bundle", {"tolerance": 1e-8, "max_iterations": 300})
-CONIC = Run("line_search_bundle", {"tolerance": 1e-8, "max_iterations": 100})
+CONIC = Run("line_search_bundle", {"tolerance": 1e-8, "max_iterations": 50})
 """The same where each iteration solves a cone program."""
 
 

@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import LinAlgError, cho_factor, cho_solve, lapack
+from scipy.linalg import lapack
 from scipy.sparse import coo_array
 
 Array = NDArray[np.float64]
@@ -66,7 +66,7 @@ class Constraints:
         planes, weights = tangents.shape
         ends = np.cumsum([weights, len(thin), len(cones)]).tolist()
         w, u, s, xi = np.split(units, ends)
-        self.parts = np.split(np.arange(len(units)), ends)
+        self.parts = [slice(a, b) for a, b in pairwise([0, *ends, len(units)])]
         heights = planes + len(xi)
         lengths = np.array([1 + len(members) for members in cones], dtype=np.int64)
         self.thin, self.bounded = thin, np.concatenate([above, below])
@@ -95,7 +95,7 @@ class Constraints:
 
     def _sides(self, width: int) -> Any:
         """All rows but the heights, which have no xi, as a sparse matrix."""
-        _, u, s, _ = self.parts
+        _, u, s, _ = (np.arange(part.start, part.stop) for part in self.parts)
         pair, one = np.arange(2 * len(self.thin)), np.ones(len(self.thin))
         bounds, cones = self.bounds.start - self.plus.start, self.cones.start - self.plus.start
         row = [pair, pair, bounds + np.arange(len(self.bounded)), cones + self.starts, cones + self.inside]
@@ -107,13 +107,13 @@ class Constraints:
     def times(self, x: Array) -> Array:
         """G x."""
         w, _, _, xi = self.parts
-        return np.concatenate([self.T @ x[w] - self.e * x[xi][self.term], self._rest @ x[: xi[0]]])
+        return np.concatenate([self.T @ x[w] - self.e * x[xi][self.term], self._rest @ x[: xi.start]])
 
     def transposed_times(self, z: Array) -> Array:
         """G'z."""
-        high, rest = np.split(z, [self.heights.stop])
+        high = z[self.heights]
         xi = np.bincount(self.term, weights=self.e * high)
-        out: Array = np.concatenate([self._transposed @ rest, -xi])
+        out: Array = np.concatenate([self._transposed @ z[self.heights.stop :], -xi])
         out[self.parts[0]] += self.T.T @ high
         return out
 
@@ -150,7 +150,8 @@ class Eliminated:
         def solved(a: Array, b: Array) -> tuple[Array, Array]:
             held = np.concatenate([hold * b[: len(d)], cones.scaled(cones.scaled(b[G.cones]))])
             held[G.heights] = 0.0
-            w, u, s, xi = ((a + G.transposed_times(held))[part] for part in G.parts)
+            a = a + G.transposed_times(held)
+            w, u, s, xi = (a[part] for part in G.parts)
             w[G.thin] -= (minus - plus) / stiff * u
             w[G.members] -= cones.cross * (s / cones.stiff)[G.owner]
             w, xi, z = solve(w, xi, b[G.heights])
@@ -277,10 +278,9 @@ def _normal(T: Array, D: Array, cones: _Cones, damping: Array) -> Solve:
     half = np.hstack([T * np.sqrt(inverse), cones.times_pulled(T)])
     matrix = half @ half.T + damping
     unit = 1.0 / np.sqrt(np.diagonal(matrix))
-    try:
-        factor = cho_factor(matrix * unit * unit[:, None], lower=True, overwrite_a=True)
-    except (LinAlgError, ValueError) as error:  # cvxopt understands this one
-        raise ArithmeticError(str(error)) from None
+    factor, indefinite = lapack.dpotrf(matrix * unit * unit[:, None], lower=True)
+    if indefinite or not np.all(np.isfinite(factor)):
+        raise ArithmeticError("the matrix is not positive definite")  # which cvxopt understands
 
     def over_D(a: Array) -> Array:
         out: Array = inverse * a
@@ -288,7 +288,7 @@ def _normal(T: Array, D: Array, cones: _Cones, damping: Array) -> Solve:
         return out
 
     def solve(a: Array, b: Array) -> tuple[Array, Array]:
-        z = unit * cho_solve(factor, unit * (T @ over_D(a) - b), check_finite=False)
+        z = unit * lapack.dpotrs(factor, unit * (T @ over_D(a) - b), lower=True)[0]
         return over_D(a - z @ T), z
 
     return solve
