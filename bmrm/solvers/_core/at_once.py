@@ -73,8 +73,8 @@ def at_once(
 
 def _told(options: IterativeSolver, risk: Risk, found: ReachedAtOnce, spent: tuple[float, float]) -> Solution | None:
     J, (seconds, compiling) = found.objective, spent
-    bound = min(max(found.bound, risk.infimum), J)
-    if not relative_gap(J, bound) <= options.goal(J):
+    bound = max(found.bound, risk.infimum)
+    if not (bound <= J and relative_gap(J, bound) <= options.goal(J)):
         return None
     details: dict[str, Any] = {}
     scored = ability(risk, Scored)
