@@ -16,6 +16,7 @@ FENCED = re.compile(
 )
 INDENTED = re.compile(r"(?<=\n\n)(?:^ {4}.*\n+)+", re.MULTILINE)
 GIVEN = re.compile(r"^<!-- given: (.*) -->$", re.MULTILINE)
+PICTURE = re.compile(r"^<!-- made by this page: (.*) -->\n!\[[^\]]*\]\(([^)]*)\)$", re.MULTILINE)
 LISTS = re.compile(r"^(?:- |\d+\. ).*\n(?:\n?(?: {2,}.*|[-\d].*)\n)*", re.MULTILINE)
 COMMANDS = ("console", "bash")
 
@@ -69,6 +70,12 @@ def blocks(page: str, language: str) -> list[str]:
 def given(page: str) -> list[str]:
     """The files that the reader of a page is supposed to have."""
     return [name for found in GIVEN.finditer((ROOT / page).read_text(encoding="utf-8")) for name in found[1].split()]
+
+
+def pictures(page: str) -> list[tuple[str, Path]]:
+    """The files that a page makes as pictures of itself, each with the kept one that it shows."""
+    path = ROOT / page
+    return [(found[1], path.parent / found[2]) for found in PICTURE.finditer(path.read_text(encoding="utf-8"))]
 
 
 def indented(page: str) -> list[str]:

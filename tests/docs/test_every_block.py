@@ -4,11 +4,7 @@ A block that cannot run here says why in the page (`<!-- not run: REASON -->`): 
 reason, looks whether the programs know its options.
 """
 
-import os
-import re
 import shlex
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -19,10 +15,9 @@ from bmrm.cli import parse
 from bmrm.cli.train import settings_of
 from tests.docs.given import bring
 from tests.docs.options import unknown_options
-from tests.pages import COMMANDS, ROOT, blocks_of, given, indented
+from tests.docs.running import OTHERS, run_page, runs, says
+from tests.pages import COMMANDS, ROOT, blocks_of, given, indented, pictures
 
-OTHERS = {"docs/install.md": "installs from the package index; the tests of the wheel follow it"}
-"""Pages none of whose blocks runs here."""
 PAGES = ["README.md", "CONTRIBUTING.md", "mpi_examples/README.md"]
 PAGES += [str(path.relative_to(ROOT)) for path in sorted((ROOT / "docs").rglob("*.md"))]
 NOT_RUN = {"README.md": 2, "CONTRIBUTING.md": 4, "docs/races.md": 1, "docs/clusters.md": 3}
@@ -33,13 +28,6 @@ WIDTH = 78
 SOURCES = frozenset(path.read_text() for path in (ROOT / "bmrm").rglob("*.py"))
 OWN_TESTS = {"docs/papers.md"}
 """Pages whose configs run in a test of their own."""
-
-
-def runs(block):
-    """Whether the block is run: a source of the package that a page shows is tested where it is."""
-    if block.reason is not None or block.page in OTHERS:
-        return False
-    return block.language in COMMANDS or (block.language == "python" and not block.text.startswith('"""'))
 
 
 EXCUSED = [block for page in PAGES for block in blocks_of(page) if block.reason is not None]
@@ -55,49 +43,16 @@ CONFIGS = [
 @pytest.mark.nightly
 @pytest.mark.parametrize("page", RUN)
 def test_a_page_runs_from_its_top(page, tmp_path):
-    for name in given(page):
-        bring(name, tmp_path)
-    for block in blocks_of(page):
-        if block.title is not None:
-            (tmp_path / block.title).write_text(block.text)
-        if runs(block) and block.language == "python":
-            ran(python(block, tmp_path), tmp_path, block)
-        elif runs(block):
-            for command, shown in block.commands:
-                printed = ran(["bash", "-e", "-o", "pipefail", "-c", command], tmp_path, block)
-                assert says(printed, shown), (str(block), command, printed)
+    run_page(page, tmp_path)
+    for made, _ in pictures(page):
+        assert (tmp_path / made).stat().st_size > 0, made
 
 
-def python(block, folder):
-    """The words that run a Python block."""
-    path = folder / (block.title or "block.py")
-    path.write_text(block.text)
-    tests = ["-m", "pytest", "-q"] if path.name.startswith("test_") else []
-    return [sys.executable, "-W", "error", *tests, path.name]
-
-
-def ran(words, folder, block):
-    """What the command prints, on both streams; it succeeds."""
-    beside = Path(sys.executable).parent
-    changes = {"PATH": f"{beside}{os.pathsep}{os.environ['PATH']}", "OPENBLAS_NUM_THREADS": "1", "COLUMNS": "120"}
-    done = subprocess.run(
-        words,
-        cwd=folder,
-        env=os.environ | changes,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        timeout=900,  # a cold cache of kernels on a busy machine
-    )
-    assert done.returncode == 0, (str(block), words, done.stdout)
-    return done.stdout
-
-
-def says(printed, shown):
-    """Whether what is shown is printed, blanks apart; `...` stands for anything."""
-    parts = [re.escape(" ".join(part.split())) for part in shown.split("...")]
-    return re.search(".*".join(parts), " ".join(printed.split())) is not None
+@pytest.mark.parametrize("page", PAGES)
+def test_pictures_that_a_page_makes_are_kept(page):
+    """`python -m tests.docs.pictures PAGE` makes them anew."""
+    for _, kept in pictures(page):
+        assert kept.stat().st_size > 0, kept
 
 
 def test_output_that_differs_is_noticed():
