@@ -227,8 +227,8 @@ def path(
     """Train a linear model for each of many lambdas, from the largest down; each is certified as one of `bmrm.fit`.
 
     Rows are read, checked and scaled once. What does not depend on lambda is kept from point to point: all planes of
-    the bundle methods, and for least squares with l1 or elastic net the Gram matrix. Smooth losses begin where the last
-    three solutions lead to, others at the last one.
+    the bundle methods, for least squares with l1 or elastic net the Gram matrix, and for smooth losses with l2 second
+    derivatives. Smooth losses begin where the last three solutions lead to, others at the last one.
 
     Parameters
     ----------

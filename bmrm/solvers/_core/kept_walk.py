@@ -109,12 +109,13 @@ class KeptWalk:
     ----------
     solver : whose tolerance holds; it solves points that are not proved in the end.
     begin : makes the descent.
-    title : of the walk, in solutions.
+    title, method : of the walk, in solutions: what is kept, and the solver whose steps it takes.
     """
 
     solver: IterativeSolver
     begin: Callable[[Risk, Meter, Vector | None, Any], Kept]
     title: str
+    method: str = "coordinate_descent"
 
     def __call__(
         self, risk: Risk, regularizers: Sequence[Regularizer], start: Vector | None, callback: Any
@@ -174,7 +175,7 @@ class KeptWalk:
             passes=passes,
             seconds=seconds,
             history=(line,),
-            solver=f"coordinate_descent ({self.title})",
+            solver=f"{self.method} ({self.title})",
             details=state.details | ({"intercept": guess.constant} if state.rows.free else {}),
             seconds_compiling=compiling,
         )

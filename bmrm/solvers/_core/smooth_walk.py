@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,8 +20,9 @@ from bmrm.problem.abilities import FullColumns, ProblemSize, SeveralPoints
 from bmrm.problem.counted import metered_risk
 from bmrm.problem.meter import FULL_SPEED, Meter
 from bmrm.solvers._core.gram_model import RIDGE, minimum
-from bmrm.solvers._core.kept_walk import EPS, FINEST, MORE, ROOM, SPARE, Guess, KeptWalk, Proved
+from bmrm.solvers._core.kept_walk import FINEST, ROOM, SPARE, Guess, KeptWalk, Proved
 from bmrm.solvers._core.monitor import IterativeSolver
+from bmrm.solvers._core.row_proofs import RowProofs
 from bmrm.solvers._core.rowwise import RowwiseRisk
 from bmrm.solvers._core.working_set_newton import AIM, MOST_AIM
 
@@ -84,13 +85,9 @@ class SmoothDescent:
         scores: Any = rows.map.matvec(whole)
         at: Any = rows.profiled(scores)
         self.size, self.dim, self.grams = len(scores), risk.dim, 0
-        self.infimum = float(rows.phi.facts.infimum)
+        self._proofs = RowProofs(rows)
         self._last = rows.map.rmatvec(at.slope)
         """Slopes where the last proof was."""
-        self._lengths = np.sqrt(rows.map.diagonal(np.ones(self.size)))
-        shifts = cast("SeveralPoints", rows.map).shifts()
-        if shifts is not None:
-            self._lengths += shifts * math.sqrt(self.size)
         self.columns = np.empty(0, np.int64)
         self._table = np.empty((0, self.size))
         self.w, self._constant = np.empty(0), float(at.f[0] - scores[0]) if rows.free else 0.0
@@ -154,7 +151,7 @@ class SmoothDescent:
             off, aim = self._off(q, l1 * (1.0 - share), l2, total), l1 * (1.0 - share)
             tilt = abs(total) * (abs(self._constant) + 1.0)
             offset = value - dot(slope, point[0])
-            if objective - self._bound(offset, q, l1, l2) + tilt <= allowed or not math.isfinite(objective):
+            if objective - self._proofs.bound(offset, q, l1, l2) + tilt <= allowed or not math.isfinite(objective):
                 break
             outside = np.abs(q) > aim
             outside[self._inside] = False
@@ -246,17 +243,6 @@ class SmoothDescent:
         away = np.where(self.w == 0.0, np.maximum(np.abs(z) - l1, 0.0), np.abs(z + np.copysign(l1, self.w)))
         return max(float(away.max(initial=0.0)), abs(total))
 
-    def _bound(self, offset: float, slopes: Vector, l1: float, l2: float) -> float:
-        """From R(w) >= <q, w> + offset, mixed with the infimum until Omega* is finite; or at once with an l2."""
-        sizes = np.abs(slopes)
-        largest = float(sizes.max(initial=0.0))
-        s = min(1.0, l1 / largest) if largest > 0.0 else 1.0
-        found = s * offset + (1.0 - s) * self.infimum
-        if l2 > 0.0:
-            excess = np.maximum(sizes - l1, 0.0)
-            found = max(found, offset - 0.5 * dot(excess, excess) / l2)
-        return found
-
     def proofs(self, guesses: Sequence[Guess], omegas: Sequence[Any], solver: IterativeSolver) -> list[Proved]:
         """J and a lower bound of its minimum at each, from the rows, less what rounding may have done."""
         several, count = self.map.several(len(guesses)), len(guesses)
@@ -267,24 +253,4 @@ class SmoothDescent:
         gradients = several.rmatvec(np.ascontiguousarray(slopes).reshape(found.shape)).reshape(-1, count)
         columns = [np.ascontiguousarray(gradients[:, k]) for k in range(count)]
         self._last = columns[-1]
-        return [self._proof(*each) for each in zip(guesses, at, columns, omegas, scores.T)]
-
-    def _proof(self, one: Guess, at: Any, q: Vector, omega: Any, scores: Vector) -> Proved:
-        """Any slope of phi makes a plane, whose offset belongs to the scores as they are: the sums of q are rounded.
-
-        By Cauchy and Schwarz: a slope q_j by rows times ||A_j|| ||phi'||, J by what scores are rounded by.
-        """
-        sizes, norm = np.abs(one.w), float(np.linalg.norm(at.slope))
-        constant = float(at.f[0] - scores[0]) if self.rows.free else 0.0
-        objective = at.value + omega.value(one.w)
-        reach = float(self._lengths @ sizes) * (one.w.size + MORE) + MORE * abs(constant) * math.sqrt(self.size)
-        slack = EPS * norm * (reach + MORE * float(np.linalg.norm(at.f)))
-        slack += MORE * EPS * (abs(at.value) + abs(objective) + abs(self.infimum))
-        if self.rows.free:
-            left = abs(float(at.slope.sum())) + self.size * EPS * float(np.abs(at.slope).sum())
-            slack += 2.0 * left * (abs(constant) + 1.0)
-        steeper = q + np.copysign((self.size + MORE) * EPS * norm * self._lengths, q)
-        lower = self._bound(at.offset, steeper, float(omega.l1), float(omega.l2)) - slack
-        if not lower <= objective:
-            lower = -math.inf
-        return Proved(Guess(one.w, constant, one.rounds), objective, lower, q)
+        return [self._proofs.of(*each) for each in zip(guesses, at, columns, omegas, scores.T)]

@@ -27,18 +27,17 @@ from bmrm.problem import (
     ability,
 )
 from bmrm.problem.abilities import Fingerprint
-from bmrm.solvers._core import block_walk, gram_walk, smooth_walk
+from bmrm.solvers._core import block_walk, gram_walk, newton_walk, smooth_walk
 from bmrm.solvers._core.monitor import IterativeSolver
 from bmrm.solvers._core.plane_model import PlaneSolver
+from bmrm.solvers._core.predicted import ORDER, predicted
 
 Walker = Callable[[Risk, Sequence[Regularizer], "Vector | None", Callback], Iterator[Solution]]
 """From risk, regularizers, start and callback to a solution for each regularizer, in turn."""
 BY_COLUMNS = ("auto", "coordinate_descent")
 """Solvers that the walks of `KEEPING` take the place of."""
-KEEPING = (gram_walk.walk_of, block_walk.walk_of, smooth_walk.walk_of)
+KEEPING = (gram_walk.walk_of, block_walk.walk_of, smooth_walk.walk_of, newton_walk.walk_of)
 """Walks on what is kept of the data, each where it serves the problem."""
-ORDER, FARTHEST = 3, 2.0
-"""Points through which weights are extrapolated, and how far, in multiples of the least distance of two."""
 
 
 def walk(
@@ -110,26 +109,6 @@ def _place(regularizer: Regularizer, dim: int) -> float:
     """The logarithm of lambda, up to a constant; nan where it cannot be told."""
     value = regularizer.value(np.ones(dim))
     return math.log(value) if 0.0 < value < math.inf else math.nan
-
-
-def predicted(places: Sequence[tuple[float, Vector]], at: float, kinked: bool) -> Vector:
-    """The weights at a place, by the polynomial through those at the last ones; the last where these are too near.
-
-    Parameters
-    ----------
-    places : up to `ORDER` different numbers with the weights there, the last nearest to `at`.
-    at : another place; nan for none.
-    kinked : whether weights that are 0 stay so, and none changes its sign.
-    """
-    (last, w), *before = places[::-1]
-    steps = [abs(one - last) for one, _ in before]
-    if not before or not 0.0 < abs(at - last) <= FARTHEST * min(steps):
-        return w
-    found = np.zeros_like(w)
-    for k, (here, weights) in enumerate(places):
-        others = [there for j, (there, _) in enumerate(places) if j != k]
-        found += math.prod((at - there) / (here - there) for there in others) * weights
-    return np.where(found * w > 0.0, found, 0.0) if kinked else found
 
 
 def _by_planes(
