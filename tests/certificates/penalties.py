@@ -85,8 +85,11 @@ def _length(part):
     return 0.0 if largest == 0.0 else largest * math.sqrt(math.fsum(np.square(part / largest).ravel()))
 
 
-def in_plain_form(regularizer, factor):
-    """The same for features that have been multiplied by `factor` beforehand."""
+def in_plain_form(regularizer, factor, constant=False):
+    """The same for features that have been multiplied by `factor` beforehand, and maybe a constant one after them."""
+    if getattr(regularizer, "center", None) is not None:
+        center = np.append(np.asarray(regularizer.center) / factor, [0.0] * constant)
+        return dataclasses.replace(regularizer, center=tuple(center.tolist()))
     if regularizer.name != "box":
         return regularizer
     sides = {

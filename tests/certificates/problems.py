@@ -6,6 +6,8 @@ from typing import Any
 import numpy as np
 
 from bmrm.data.dataset import Dataset
+from bmrm.problem import provides
+from bmrm.problem.loss import HasParameters
 from bmrm.regularizers import REGULARIZERS
 from tests.certificates import features, penalties, plugins, targets
 
@@ -133,7 +135,7 @@ def varied(seed, index, later=True):
     """Problem `index` of `seed` with weights of any unit, starts near and far, and every door; always the same.
 
     Apart from `draw`, by which problems have been found that stay what they are; so do others without what is drawn
-    since later: regularizers of blocks and offsets.
+    since later: regularizers of blocks, offsets and centers.
     """
     problem, rng = draw(seed, index), np.random.default_rng([seed, index, 2])
     unit, weights, traits = _unit(rng, problem), problem.weights, []
@@ -146,7 +148,10 @@ def varied(seed, index, later=True):
     if later:
         regularizer, runs = _blocks(np.random.default_rng([seed, index, 3]), problem)
         offset = _offset(np.random.default_rng([seed, index, 4]), problem)
+        regularizer = _centred(np.random.default_rng([seed, index, 5]), problem, regularizer)
     runs = [_varied_run(rng, run) for run in runs]
+    if getattr(regularizer, "center", None) is not None:
+        runs, traits = [replace(run, start="") for run in runs], [*traits, "center"]
     traits += [] if offset is None else ["offset"]
     given = {"unit": unit, "weights": weights, "traits": [*problem.traits, *traits], "runs": runs, "offset": offset}
     return replace(problem, regularizer=regularizer, **given)
@@ -163,6 +168,16 @@ def _blocks(rng, problem):
         most = 60 if run.solver in ("bundle", "line_search_bundle", "auto") else 400  # a cone program each
         run.options["max_iterations"] = min(run.options["max_iterations"], most)
     return regularizer, runs
+
+
+def _centred(rng, problem, regularizer):
+    """In a quarter of the problems with l2 a center of the weights."""
+    learns_more = problem.loss.task == "sequence" or provides(problem.loss, HasParameters)
+    if regularizer.name != "l2" or learns_more or rng.random() < 0.75:
+        return regularizer
+    spread = 1.0 / np.maximum(np.abs(problem.exact).max(axis=0), 1e-300)
+    center = rng.normal(size=len(spread)) * np.clip(spread, 1e-12, 1e12) * float(rng.choice([1e-3, 1.0, 1.0, 30.0]))
+    return replace(regularizer, center=tuple(center.tolist()))
 
 
 def _offset(rng, problem):

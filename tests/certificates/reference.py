@@ -42,7 +42,7 @@ def plain_form(problem, twin):
     return dataclasses.replace(
         problem,
         name=problem.name + "/plain",
-        regularizer=penalties.in_plain_form(with_own_engine(problem.regularizer), twin.factor),
+        regularizer=penalties.in_plain_form(with_own_engine(problem.regularizer), twin.factor, problem.bias != "none"),
         bias="none",
         scale="none",
         X=X,

@@ -219,6 +219,7 @@ BLOCKS = {
     (819115, 2329): "bounds that keep weights far from 0, which cvxopt called infeasible",
     (819115, 2114): "slopes far from the minimum of an exponential loss, which overflow in units of the cone program",
     (819115, 8543): "a constant far from 0 beside the weights of newton's first steps, which was forgotten",
+    (819115, 12354): "a second derivative in the constant below 1e-308, whose inverse overflows",
     (819115, 2538): "the same for Tweedie's loss with a free intercept and bounds",
 }
 """Problems of `varied` with regularizers of blocks that once showed a false claim, and why."""

@@ -59,6 +59,8 @@ class Twin:
         columns = SCALINGS[problem.scale].columns(self.data(), Alone())
         self.factor = np.ones(features) if columns is None or columns.scale is None else columns.scale
         self.shift = np.zeros(features) if columns is None or columns.shift is None else columns.shift
+        center = getattr(problem.regularizer, "center", None)
+        self.center = None if center is None else np.asarray(center)
         copies = 1 if problem.weights is None else int(max(1.0, problem.weights.max()))
         self.roundings = FIXED + features + len(X) * (copies if problem.loss.decomposes == "no" else 1)
 
@@ -72,7 +74,10 @@ class Twin:
         table = weights.astype(np.longdouble)
         offset = 0.0 if self.problem.offset is None else self.problem.offset
         f = (self.long @ table + (intercept if weights.ndim == 2 else intercept[0]) + offset).astype(float)
-        sizes = (np.abs(self.rows) + np.abs(self.shift)) @ np.abs(weights) + np.abs(
+        added = np.abs(weights)
+        if self.center is not None:  # scores are those of w - c and of c
+            added = (2.0 * np.abs(self.center) + added.T).T
+        sizes = (np.abs(self.rows) + np.abs(self.shift)) @ added + np.abs(
             intercept if weights.ndim == 2 else intercept[0]
         )
         sizes = sizes + np.abs(offset)
@@ -99,10 +104,13 @@ class Twin:
         return self.at(model.weights, model.intercept, model.arrays.get("transitions"))
 
     def of_zero(self, like) -> Value:
-        """J at w = 0, with a model's shapes."""
+        """J at w = 0, or at the center, where runs begin, with a model's shapes."""
         transitions = like.arrays.get("transitions")
+        w = 0.0 * like.weights
+        if self.center is not None:
+            w = (w.T + self.center).T
         return self.at(
-            0.0 * like.weights, 0.0 * like.intercept, None if transitions is None else np.zeros_like(transitions)
+            w, 0.0 * like.intercept - self.shift @ w, None if transitions is None else np.zeros_like(transitions)
         )
 
     def of_vector(self, w, like) -> Value:
@@ -124,11 +132,15 @@ class Twin:
         if regularizer.name not in FIRST:
             return self._omega_of_blocks(w.reshape(len(weights), -1), weights, intercept, transitions)
         gone = 0.0
+        if self.center is not None:
+            table, c = w.reshape(len(weights), -1), (self.center / self.factor)[:, None]
+            w = (table - c).ravel()
+            gone = regularizer.l2 * float(np.sum(np.abs(table - c) * (np.abs(table) + np.abs(c))))
         if self.problem.bias == "regularized":
             b = intercept + self.shift @ weights
             w = np.concatenate((w, np.atleast_1d(b)))
             parts = np.abs(intercept) + np.abs(self.shift) @ np.abs(weights)
-            gone = float(np.sum(parts * (regularizer.l1 + regularizer.l2 * np.abs(b)))) if np.any(self.shift) else 0.0
+            gone += float(np.sum(parts * (regularizer.l1 + regularizer.l2 * np.abs(b)))) if np.any(self.shift) else 0.0
         if transitions is not None:
             w = np.concatenate((w, transitions.ravel()))
         return regularizer.l1 * math.fsum(np.abs(w)) + 0.5 * regularizer.l2 * math.fsum(w * w), gone

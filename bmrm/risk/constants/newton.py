@@ -213,7 +213,9 @@ def inverse_of(matrix: Array, check: Check) -> Array:
             with lapack_threads(size):
                 lower = np.tril(functions.dpotri(factor, lower=1)[0])
             return np.asarray(lower + np.tril(lower, -1).T)
-    return np.asarray(np.linalg.pinv(matrix, hermitian=True))
+    with np.errstate(over="ignore", invalid="ignore"):
+        inverse = np.asarray(np.linalg.pinv(matrix, hermitian=True))
+    return inverse if np.all(np.isfinite(inverse)) else np.zeros_like(matrix)  # all but flat in every direction
 
 
 def second_derivative(phi: ScoreFunction, at: Scores, check: Check) -> Array:
