@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from bmrm.kernels.blocks import descent as kernels
 from bmrm.kernels.blocks import separable
-from bmrm.kernels.blocks.descent import BlockGrams, BlockQuadratic, History
+from bmrm.kernels.blocks.descent import BlockQuadratic, History
+from bmrm.kernels.blocks.exact import BlockGrams
 from bmrm.kernels.products.columns import Columns, StopRule
 from bmrm.kernels.products.vectors import dot
 from bmrm.problem import Check, Vector, unchecked
@@ -28,6 +29,8 @@ LARGEST = 128
 """Most columns in a block whose Gram matrix is kept: it takes as many products of columns."""
 REGULAR = 1e-10
 """Regularisation of the system for the coefficients, relative to its trace."""
+FLAT = 1e-15
+"""Least eigenvalue of a block, relative to its largest one."""
 
 
 def gram_starts(penalty: BlockPenalty) -> NDArray[np.int64]:
@@ -37,7 +40,7 @@ def gram_starts(penalty: BlockPenalty) -> NDArray[np.int64]:
 
 
 def grams_of(penalty: BlockPenalty, starts: NDArray[np.int64], values: Vector, diagonal: Vector) -> BlockGrams:
-    """With the largest eigenvalues; of large blocks the trace is a bound.
+    """With the eigenvalues; of large blocks, which are not decomposed, the trace is a bound of the largest one.
 
     Parameters
     ----------
@@ -46,7 +49,7 @@ def grams_of(penalty: BlockPenalty, starts: NDArray[np.int64], values: Vector, d
     diagonal : of all columns, > 0; it takes the place of that of the matrices.
     """
     sizes, first = np.diff(penalty.starts), penalty.starts[:-1]
-    largest = np.ones(sizes.size)
+    largest, vectors, eigenvalues = np.ones(sizes.size), np.zeros_like(values), np.zeros(diagonal.size)
     for size in np.unique(sizes[sizes > 0]):
         which = np.flatnonzero(sizes == size)
         members = penalty.coordinates[first[which, None] + np.arange(size)]
@@ -58,13 +61,17 @@ def grams_of(penalty: BlockPenalty, starts: NDArray[np.int64], values: Vector, d
         if size == 1:
             largest[which] = diagonal[members[:, 0]]
             continue
-        matrices = values[starts[which, None] + np.arange(size * size)].reshape(-1, size, size)
+        entries = starts[which, None] + np.arange(size * size)
+        matrices = values[entries].reshape(-1, size, size)
         with np.errstate(over="ignore", invalid="ignore"):
             bounds = np.minimum(np.trace(matrices, axis1=1, axis2=2), np.abs(matrices).sum(axis=2).max(axis=1))
         sane = np.all(np.isfinite(matrices), axis=(1, 2))
-        bounds[sane] = np.minimum(bounds[sane], np.linalg.eigvalsh(matrices[sane])[:, -1] * (1.0 + 1e-10))
-        largest[which] = np.maximum(bounds, diagonal[members].max(axis=1))
-    return BlockGrams(starts, values, largest)
+        found, basis = np.linalg.eigh(matrices[sane])
+        bounds[sane] = np.minimum(bounds[sane], found[:, -1] * (1.0 + 1e-10))
+        bounds = largest[which] = np.maximum(bounds, diagonal[members].max(axis=1))
+        vectors[entries[sane]] = basis.transpose(0, 2, 1).reshape(-1, size * size)
+        eigenvalues[first[which[sane], None] + np.arange(size)] = np.maximum(found, FLAT * bounds[sane, None])
+    return BlockGrams(starts, values, largest, vectors, eigenvalues)
 
 
 class BlockSweeps(ABC):

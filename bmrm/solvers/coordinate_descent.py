@@ -63,13 +63,15 @@ class CoordinateDescent(IterativeSolver):
     screening; `details["screened"]` is how many).
 
     Where Omega is a sum over blocks (`group_l2`, `sparse_group`, `box`) a step is a block (Tseng & Yun 2009): its
-    columns are read for the slope g, then `x <- prox(x - (g + G (x - w)) / L, 1 / L)` is repeated with the block's
-    own Gram matrix G and its largest eigenvalue L (one step with the trace for L where a block has more than 128
-    columns), and the columns are read again to update r. Working sets are of blocks, by the distance of the slope
-    from the subdifferential. After five sweeps the model is tried at the affine combination of them with the least
-    change, in place of conjugate gradients (Bertrand & Massias 2021, algorithm 1). Screening takes the Frobenius
-    norm of the columns of a block (Ndiaye et al. 2017, section 5). Where Omega leaves weights free, slopes near those
-    of the point that are orthogonal to their columns prove the bound, for losses with a proximal map and curvature.
+    columns are read for the slope g, the block is minimised with its own Gram matrix G, and its columns are read again
+    to update r. With a norm and no |w| that is exact: in the eigenbasis of G only the length of x is unknown (Yang &
+    Hastie 2024). Else `x <- prox(x - (g + G (x - w)) / L, 1 / L)` is repeated, L the largest eigenvalue of G (one step
+    with the trace for L where a block has more than 128 columns). Working sets are of blocks, by the distance of the
+    slope from the subdifferential. After five sweeps the model is tried at the affine combination of them with the
+    least change, in place of conjugate gradients (Bertrand & Massias 2021, algorithm 1). H is formed for every model of
+    a loss that is not quadratic, too, where W has up to 89 entries in a row. Screening takes the Frobenius norm of the
+    columns of a block (Ndiaye et al. 2017, section 5). Where Omega leaves weights free, slopes near those of the point
+    that are orthogonal to their columns prove the bound, for losses with a proximal map and curvature.
 
     Memory: 89 dim + 80 scores + 24 nnz of W bytes, W the columns of the working set, copied twice, scores the rows. A
     Gram matrix and its factor, 16 |W|^2 bytes, take the place of the copies, and less than they.

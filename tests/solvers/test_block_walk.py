@@ -6,7 +6,7 @@ import scipy.sparse as sp
 from cvxopt import matrix, solvers
 
 import bmrm
-from bmrm.kernels.blocks import walk
+from bmrm.kernels.blocks import exact
 
 RNG = np.random.default_rng(0)
 GROUPS = [[0, 1, 2], [3, 4], [5], [6, 7]]
@@ -165,5 +165,5 @@ def test_options_of_a_family_are_checked_once_and_hold_for_all():
 @pytest.mark.parametrize("start", [0.0, 1e-3, 5.0, 1e6])
 def test_the_length_of_a_block_is_found_from_everywhere(start):
     values, beta = np.array([0.0, 0.3, 2.0, 50.0]), np.array([1e-9, 2.0, -1.0, 30.0])
-    h = walk.length_of(beta, values, 0, 4, 1.5, 0.1, start)
+    h = exact.length_of(beta, values, 0, 4, 1.5, 0.1, start)
     assert np.linalg.norm(beta / (values + 0.1 + 1.5 / h)) == pytest.approx(h, rel=1e-12)

@@ -18,6 +18,8 @@ from bmrm.kernels.jit import inlined, jit
 
 SLACK = 1e-14
 """Relative excess of a dual norm over its strength that counts as rounding: a unit vector has length 1 up to it."""
+TINY, CLEAR = 1e-200, 1e-9
+"""Least square that is compared as it is; and by what share of it sums of squares are less where no more is asked."""
 
 
 @inlined
@@ -207,11 +209,26 @@ def block_excess(block, v, scale, penalty):  # type: ignore[no-untyped-def]
 
 
 @jit
+def inside(block, v, scale, penalty):  # type: ignore[no-untyped-def]
+    """Whether ||scale v_b|| is clearly less than a strength without curvature, as it is of most blocks; no roots."""
+    starts, coordinates, strengths, _, l2 = penalty[:5]
+    most, total = strengths[block] * strengths[block], 0.0
+    if not TINY < most < np.inf or l2[coordinates[starts[block]]] > 0.0:
+        return False
+    for p in range(starts[block], starts[block + 1]):
+        x = v[coordinates[p]]
+        total += x * x
+    return total * scale * scale <= (1.0 - CLEAR) * most
+
+
+@jit
 def conjugate_block(block, v, penalty):  # type: ignore[no-untyped-def]
     """The maximum over w_b of <v_b, w_b> - penalty of the block; +inf where there is none."""
     starts, coordinates, strengths, l1, l2, center, lower, upper = penalty
     total = 0.0
     if strengths[block] > 0.0:
+        if inside(block, v, 1.0, penalty):
+            return 0.0
         excess, largest = block_excess(block, v, 1.0, penalty)
         curvature = l2[coordinates[starts[block]]]
         if curvature == 0.0:
@@ -297,7 +314,8 @@ def feasible(v, penalty):  # type: ignore[no-untyped-def]
     """The largest s in [0, 1] with Omega*(s v) finite."""
     scale = 1.0
     for block in range(penalty[2].size):
-        scale = min(scale, feasible_block(block, v, penalty))
+        if not inside(block, v, scale, penalty):
+            scale = min(scale, feasible_block(block, v, penalty))
     return scale
 
 
@@ -310,6 +328,8 @@ def distance_block(block, w, v, penalty):  # type: ignore[no-untyped-def]
     starts, coordinates, strengths, l1, l2, center, lower, upper = penalty
     length = block_length(block, w, penalty) if strengths[block] > 0.0 else 0.0
     if strengths[block] > 0.0 and length == 0.0:
+        if inside(block, v, 1.0, penalty):
+            return 0.0
         return max(0.0, block_excess(block, v, 1.0, penalty)[0] - strengths[block])
     total = 0.0
     for p in range(starts[block], starts[block + 1]):

@@ -1,7 +1,6 @@
 """One lambda of least squares with a sum over blocks: block coordinate descent until the duality gap is small enough.
 
-A block with a norm is minimised exactly, in the eigenbasis of its own Gram matrix, where only the length of the
-solution is unknown (Yang & Hastie 2024, adelie; Puig, Wiesel & Hero 2009).
+A block with a norm is minimised exactly (`exact`).
 """
 
 from __future__ import annotations
@@ -12,15 +11,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bmrm.kernels.blocks.descent import BlockGrams, block_minimum, gram_dot
+from bmrm.kernels.blocks.descent import block_minimum, gram_dot
+from bmrm.kernels.blocks.exact import LAZY, group_minimum, has_minimum
 from bmrm.kernels.blocks.separable import block_length, conjugate, distance_block, feasible, soft, value
-from bmrm.kernels.jit import fast_jit, jit, specialised
+from bmrm.kernels.jit import jit, specialised
 from bmrm.kernels.products.columns import dense_add, dense_dot
 
 Floats = NDArray[np.float64]
 
-ROOTS = 60
-"""Most Newton steps for the length of a block; they rise to it, about five times."""
 SWEEPS, ACTIVE = 5, 10
 """Sweeps over the blocks in use between two extrapolations (Bertrand & Massias 2021); and times of that between two
 sweeps over all blocks."""
@@ -28,23 +26,6 @@ TINY, MARGIN = 1e-200, 1e-14
 """Least sum of squares whose root is taken as it is; and what lengths may be rounded by, relative to them."""
 REGULAR = 1e-10
 """Regularisation of the system for the coefficients, relative to its trace."""
-LAZY = 0.3
-"""A block that is nearer to optimal than this share of the goal is left as it is."""
-
-
-class Basis(NamedTuple):
-    """Of each block the Gram matrix of its columns and its eigenvectors.
-
-    Attributes
-    ----------
-    grams : the matrices.
-    vectors : (as `grams.values`), row i of a block its i-th eigenvector.
-    values : (columns,) >= 0, eigenvalues, in the order of `coordinates`.
-    """
-
-    grams: BlockGrams
-    vectors: Floats
-    values: Floats
 
 
 class History(NamedTuple):
@@ -85,80 +66,6 @@ class Target(NamedTuple):
     sweeps: int
 
 
-@jit
-def length_of(beta, values, first, last, strength, extra, h):  # type: ignore[no-untyped-def]
-    """The h > 0 where x = (D + extra + strength / h)^-1 beta has the length h; ||beta|| is beyond the strength.
-
-    There psi(h) = (sum beta_i^2 / ((D_i + extra) h + strength)^2)^-1/2 is 1. As a mean of functions that are linear,
-    of exponent -2, psi is concave, so that Newton's steps rise to it, the first one apart.
-    """
-    for _ in range(ROOTS):
-        total, slope = 0.0, 0.0
-        for p in range(first, last):
-            curvature = values[p] + extra
-            part = beta[p] / (curvature * h + strength)
-            total += part * part
-            slope += part * part * curvature / (curvature * h + strength)
-        if not slope > 0.0:
-            break
-        size = math.sqrt(total)
-        after = max(0.0, h + (size - 1.0) * total / slope)
-        done = abs(after - h) <= 1e-15 * after
-        h = after
-        if done:
-            break
-    return h
-
-
-@fast_jit
-def products(vectors, base, first, last, x, out):  # type: ignore[no-untyped-def]
-    """out[first + i] = the product of the i-th vector of a block with x, which is in the order of positions."""
-    size = last - first
-    for i in range(size):
-        total = 0.0
-        for p in range(size):
-            total += vectors[base + i * size + p] * x[first + p]
-        out[first + i] = total
-
-
-@fast_jit
-def combination(vectors, base, first, last, shares, out):  # type: ignore[no-untyped-def]
-    """out[first + p] = the p-th number of the sum of the vectors of a block times their shares."""
-    size = last - first
-    out[first:last] = 0.0
-    for i in range(size):
-        share = shares[first + i]
-        for p in range(size):
-            out[first + p] += share * vectors[base + i * size + p]
-
-
-@jit
-def group_minimum(block, w, slope, basis, penalty, v, at, beta):  # type: ignore[no-untyped-def]
-    """at_b = argmin over x_b of <slope_b, x_b - w_b> + 1/2 <x_b - w_b, G (x_b - w_b)> + the norm, and l2; no l1."""
-    starts, coordinates, strengths, _, l2 = penalty[:5]
-    first, last, base = starts[block], starts[block + 1], basis.grams.starts[block]
-    strength, extra, square = strengths[block], l2[coordinates[first]], 0.0
-    for p in range(first, last):
-        v[p] = w[coordinates[p]]
-    products(basis.vectors, base, first, last, v, beta)
-    for p in range(first, last):
-        v[p] = slope[coordinates[p]]
-    products(basis.vectors, base, first, last, v, at)
-    for p in range(first, last):
-        beta[p] = basis.values[p] * beta[p] - at[p]
-        square += beta[p] * beta[p]
-    if square <= strength * strength:
-        for p in range(first, last):
-            at[coordinates[p]] = 0.0
-        return
-    h = length_of(beta, basis.values, first, last, strength, extra, block_length(block, w, penalty))
-    for p in range(first, last):
-        beta[p] *= h / ((basis.values[p] + extra) * h + strength)
-    combination(basis.vectors, base, first, last, beta, v)
-    for p in range(first, last):
-        at[coordinates[p]] = v[p]
-
-
 column_dot, column_add = dense_dot, dense_add
 """Functions that the templates below call; `specialised` replaces them."""
 
@@ -177,16 +84,10 @@ def block_step(columns, block, first, basis, penalty, goal, w, r, work):  # type
         return away
     if end - begin == 1:
         k = coordinates[begin]
-        curvature = basis.values[begin]
+        curvature = basis.eigenvalues[begin]
         at[k] = soft(curvature * w[k] - slope[k], l1[k] + strengths[block]) / (curvature + l2[k])
-    else:
-        plain = strengths[block] > 0.0
-        for p in range(begin, end):
-            plain &= l1[coordinates[p]] == 0.0
-        if plain:
-            group_minimum(block, w, slope, basis, penalty, v, at, after)
-        else:
-            block_minimum(block, w, basis.grams, penalty, slope, v, at, after)
+    elif not has_minimum(block, basis, penalty) or group_minimum(block, w, slope, basis, penalty, v, at, after) < 0.0:
+        block_minimum(block, w, basis, penalty, slope, v, at, after)
     for p in range(begin, end):
         k = coordinates[p]
         step = at[k] - w[k]
@@ -384,7 +285,7 @@ def walk_to(columns, first, basis, penalty, target, w, r, work, used, history): 
     ----------
     columns : a Gram matrix, or the columns themselves, as rows.
     first : the slopes at weights of 0.
-    basis : of the blocks.
+    basis : `BlockGrams`, all of them decomposed.
     penalty : tuple of a `BlockPenalty` of these columns.
     target : what is enough.
     w, r : the weights, and the columns times them; kept up to date.

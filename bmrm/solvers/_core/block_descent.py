@@ -38,6 +38,11 @@ LEAST, SHARE = 50, 50
 """A first working set has at most this part of all columns, but so many: at w = 0 little is known of those in use."""
 FINER = 0.2
 """Factor by which models are solved more accurately once one was solved as accurately as the tolerance seems to ask."""
+FIRST = 0.1
+"""Distance from optimality up to which the first Gram matrix is solved, over that of w = 0 and the tolerance: one step
+then often is enough."""
+CHEAPER = 0.1
+"""Factor of the share of a decrease that a model may be left with where sweeps over it do not read the rows."""
 
 
 class BlockRun(Outer):
@@ -65,7 +70,7 @@ class BlockRun(Outer):
         self.first_columns = min(first_columns, max(LEAST, penalty.l1.size // SHARE))
         self.sweeps = sweeps
         self.zeros: SafeBlocks = SafeBlocks(run, self.rows, penalty)
-        self.covariance = Covariance(run.meter, self.rows, ability(run.risk, ProblemSize))
+        self.covariance = Covariance(run.meter, self.rows, ability(run.risk, ProblemSize), afresh=True)
         self.inside: Blocks = np.empty(0, np.int64)
         """The last working set."""
         self.model: BlockModel | None = None
@@ -78,6 +83,7 @@ class BlockRun(Outer):
         """How much more accurately than the tolerance seems to ask models are solved, see `FINER`."""
         self.steepest = 0.0
         """The largest distance from optimality so far, where weights are free."""
+        self.quadratic = self.rows.phi.facts.quadratic
         self.sizes = np.diff(penalty.starts)
         self._owner = np.repeat(np.arange(penalty.blocks), self.sizes)
         kinks = penalty.l2 == 0.0
@@ -95,7 +101,7 @@ class BlockRun(Outer):
     def rejected(self) -> None:
         """The next model is solved roughly again. A Gram matrix of a quadratic promises too much by rounding alone."""
         self.share = self.rough
-        if not self.by_residual:
+        if self.quadratic and not self.by_residual:
             self.covariance.trusted = False
 
     def step_from(self, at: Point, profiled: ProfiledLoss) -> tuple[Vector, ProfiledLoss] | None:
@@ -163,7 +169,8 @@ class BlockRun(Outer):
     def _by_gram(
         self, gram: GramModel, blocks: Blocks, at: Point, aim: BlockPenalty, away: Vector, goal: float
     ) -> tuple[Vector, Scores]:
-        """The model is the problem on these blocks: it is solved as accurately as the tolerance asks."""
+        """Of a quadratic the model is the problem on these blocks: it is solved as accurately as the tolerance asks."""
+        share = 0.0 if self.quadratic else CHEAPER * self.judged(away, self.inside)
         self.model, self.by_residual = None, False
         if self.gram is None or self.gram[0] is not gram:
             self.gram = gram, blocks, GramSweeps(gram.H, part_of(aim, blocks)[1], self.run.budget.check)
@@ -171,8 +178,10 @@ class BlockRun(Outer):
         self.covariance.worst = float(away[self.inside].max(initial=0.0))
         W, part = part_of(aim, self.inside)
         after = at.w.copy()
+        if self.quadratic and not at.w.any():  # nothing is known of the gap yet
+            goal = min(goal, FIRST * self.run.goal * float(away.max(initial=0.0)))
         with self.run.master():
-            after[W], self.left = sweeps.minimise(at.a[W], at.w[W], part, goal, 0.0, self.sweeps)
+            after[W], self.left = sweeps.minimise(at.a[W], at.w[W], part, goal, share, self.sweeps)
         self._refine(goal)
         step = self.rows.map.matvec(after - at.w)
         constant = gram.constant(after - at.w)

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from bmrm.kernels.blocks import separable, walk
-from bmrm.kernels.blocks.descent import BlockGrams, survey
+from bmrm.kernels.blocks.descent import survey
+from bmrm.kernels.blocks.exact import BlockGrams
 from bmrm.kernels.products.columns import Columns
 from bmrm.problem import BlockSeparable, Regularizer, Risk, Vector, provides
 from bmrm.problem.abilities import FullColumns
@@ -110,7 +111,7 @@ class BlockDescent(Descent):
         self._work, self._used = np.zeros((4, size)), np.zeros(self.units.size, np.int64)
         self._before = None
 
-    def _decomposed(self, table: Any) -> walk.Basis:
+    def _decomposed(self, table: Any) -> BlockGrams:
         """Of the blocks that are in; each is decomposed once."""
         _, part = part_of(self._penalty, self.units)
         for k, unit in enumerate(self.units.tolist()):
@@ -127,7 +128,7 @@ class BlockDescent(Descent):
         least = RIDGE * (float(values.mean()) if values.size else 0.0)
         values = np.maximum(values, least if least > 0.0 else 1.0)
         starts, last = np.concatenate(([0], np.cumsum(self._sizes[self.units] ** 2))), part.starts[1:] - 1
-        return walk.Basis(BlockGrams(starts, grams, values[last]), vectors, values)
+        return BlockGrams(starts, grams, values[last], vectors, values)
 
     def move(self, w: Vector) -> None:
         """As of `Descent`."""

@@ -21,6 +21,9 @@ PRODUCTS = 3.0
 data, 2.1 to 2.4 for sparse data with many entries in a row."""
 AT_ONCE = 40.0
 """Number of sweeps over dense columns from which copying them, in the time of ten sweeps, pays: measured."""
+AFRESH = 15.0
+"""The same where the next model has another curvature: copies of dense columns, and products of those of a block, are
+made for every one, too."""
 SPOILT = 0.2
 """Share of the largest violation that is left after a step only where a Gram matrix has become inaccurate by
 rounding."""
@@ -40,6 +43,8 @@ class Covariance:
     meter : of the run.
     rows : the data and the loss.
     size : of the data; None where unknown: then no Gram matrix is formed.
+    afresh : whether one is formed for every model of a loss that is not quadratic, too, where it takes fewer sweeps
+        than the copies of the columns that it saves, `AFRESH`.
 
     Attributes
     ----------
@@ -49,16 +54,17 @@ class Covariance:
     curvature : of the last model; None before the first.
     """
 
-    def __init__(self, meter: Meter, rows: RowwiseRisk, size: ProblemSize | None) -> None:
+    def __init__(self, meter: Meter, rows: RowwiseRisk, size: ProblemSize | None, afresh: bool = False) -> None:
         self.grams, self.trusted, self.worst = 0, True, np.inf
         self.curvature: Scores | None = None
         self._meter, self._rows, self._before = meter, rows, meter.reading
-        self._size = size if rows.phi.facts.quadratic else None
+        self._quadratic = rows.phi.facts.quadratic
+        self._size = size if self._quadratic or afresh else None
         self._model: GramModel | None = None
 
     def look_back(self, left: float) -> None:
         """Trust them no more if the last step was by one, and so large a violation is left among its columns."""
-        if left > SPOILT * self.worst:
+        if self._quadratic and left > SPOILT * self.worst:
             self.trusted = False
 
     def curvature_at(self, f: Scores, damping: float) -> tuple[Scores, bool]:
@@ -87,5 +93,7 @@ class Covariance:
         share = count / self._rows.dim
         entries = share * size.entries
         sweeps = (entries / size.rows + 1.0) / (2.0 * PRODUCTS)
+        if not self._quadratic:
+            return count**2 <= entries and sweeps <= AFRESH
         taken = self._meter.reading - self._before
         return count**2 <= entries and (sweeps <= AT_ONCE or taken >= 0.5 * share * sweeps)
