@@ -8,7 +8,7 @@ from bmrm.problem import Space
 from bmrm.registry import parameter
 from bmrm.regularizers import register
 from bmrm.regularizers._core.blocks import Blocks, blocks
-from bmrm.regularizers._core.groups import Grouped
+from bmrm.regularizers._core.groups import GROUPS, Grouped
 
 
 @register("sparse_group")
@@ -37,7 +37,14 @@ class SparseGroup(Grouped):
         for each group; groups that overlap, or name features that are not there.
     """
 
-    l1_ratio: float = parameter(0.5, doc="share of the l1 norm, 0 < l1_ratio < 1", above=0.0, below=1.0, example=0.9)
+    l1_ratio: float = parameter(
+        0.5,
+        doc="share of the l1 norm, 0 < l1_ratio < 1",
+        above=0.0,
+        below=1.0,
+        example=0.9,
+        beside={"groups": GROUPS},  # for features alone both norms are one
+    )
 
     def bind(self, space: Space) -> Blocks:
         """Omega for vectors of this space.

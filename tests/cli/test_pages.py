@@ -20,7 +20,7 @@ def commands(lines):
         words = shlex.split(line, comments=True)
         while "bmrm" in words:
             words = words[words.index("bmrm") + 1 :]
-            end = next((k for k, word in enumerate(words) if word in ("|", ">", ">>")), len(words))
+            end = next((k for k, word in enumerate(words) if word in ("|", "||", ">", ">>")), len(words))
             yield words[:end]
             words = words[end:]
 

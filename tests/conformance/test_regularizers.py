@@ -81,11 +81,12 @@ def test_parameters_outside_their_range_are_refused(regularizer):
 
 @pytest.mark.parametrize("regularizer", CONJUGATE, ids=str)
 def test_conjugate_is_the_maximum_on_a_line(regularizer):
-    """In the last coordinate, the others 0: groups of the examples have the first two."""
+    """In the last coordinate, the others 0, or at the center: groups of the examples have the first two."""
     lam, omega = regularizer.lam, of_vectors(regularizer)
     grid, last = np.append(np.linspace(-40.0, 40.0, 4001), [-0.25, 0.125]), np.eye(DIM)[-1]  # with bounds of examples
+    others = (1.0 - last) * (getattr(regularizer, "center", None) or 0.0)
     for v in (0.0, 0.5 * lam, -lam, 3.0 * lam):
-        best = max(v * w - omega.value(w * last) for w in grid)
+        best = max(v * w - omega.value(w * last + others) for w in grid)
         conjugate = omega.conjugate(v * last)
         assert best <= conjugate * (1 + 1e-12) + 1e-15
         if conjugate < math.inf:
