@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from bmrm.app.path import Path
 
 
-class PathEstimator(RowEstimator):
+class PathEstimator(RowEstimator, ABC):
     """Rows with targets, and a model of them for each of many alphas."""
 
     fit_intercept: bool
@@ -54,9 +55,9 @@ class PathEstimator(RowEstimator):
         grid = {"lambdas": alphas, "n_lambdas": n_alphas, "ratio": eps, "stop": stop}
         return self._walked(data, loss, **grid, **more)
 
+    @abstractmethod
     def _prepared(self, X: Any, y: Any, sample_weight: Any, offset: Any) -> tuple[Dataset, Any, dict[str, Any]]:
         """The rows, the loss that fits them, and further arguments of `bmrm.fit` and `bmrm.path`."""
-        raise NotImplementedError
 
     def _walked(self, data: Dataset, loss: Any, **more: Any) -> Path:
         """The path, see `bmrm.path`."""

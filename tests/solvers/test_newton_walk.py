@@ -6,28 +6,10 @@ import scipy.sparse as sp
 from sklearn.linear_model import Ridge
 
 import bmrm
+from tests.solvers.walk_problems import TALL, targets_of
 
-RNG = np.random.default_rng(0)
+RNG = np.random.default_rng(1)
 KEPT = "second derivatives kept"
-
-
-def designs():
-    X = RNG.normal(size=(150, 6))
-    f = X @ np.array([2.0, -1.0, 0.0, 0.0, 0.5, 0.0]) + RNG.normal(size=150)
-    yield "plain", X, f
-    yield "duplicates", X[:, [0, 0, 1, 3, 3, 4]], f
-    yield "far from 0", X + 50.0, f
-    yield "empty columns", np.hstack((X, np.zeros((150, 2)))), f
-    yield "separable", X, X[:, 0] + 0.1
-
-
-DESIGNS = {name: (X, f) for name, X, f in designs()}
-
-
-def targets_of(loss, f):
-    if loss == "poisson":
-        return np.round(np.exp(np.clip(f, -3.0, 3.0)))
-    return f if loss in ("huber", "least_squares") else (f > 0.0).astype(float)
 
 
 @pytest.mark.parametrize(
@@ -40,9 +22,9 @@ def targets_of(loss, f):
         ("least_squares", "free"),
     ],
 )
-@pytest.mark.parametrize("name", DESIGNS)
+@pytest.mark.parametrize("name", TALL)
 def test_objectives_and_bounds_are_those_of_the_rows(name, loss, bias):
-    X, f = DESIGNS[name]
+    X, f = TALL[name]
     y, weights = targets_of(loss, f), RNG.uniform(0.5, 2.0, len(f))
     given = {"loss": loss, "bias": bias, "sample_weight": weights}
     found = bmrm.path(X, y, n_lambdas=8, tolerance=1e-5, **given)
@@ -61,7 +43,7 @@ def test_objectives_and_bounds_are_those_of_the_rows(name, loss, bias):
 
 
 def test_it_is_ridge_regression():
-    X, f = DESIGNS["plain"]
+    X, f = TALL["plain"]
     found = bmrm.path(X, f, loss="least_squares", bias="free", lambdas=np.geomspace(10.0, 1e-2, 6), tolerance=1e-9)
     for lam, model in zip(found.lambdas, found.models):
         assert KEPT in model.solution.solver
@@ -94,7 +76,7 @@ def test_sparse_rows_give_what_full_ones_do():
 
 
 def test_a_limit_of_steps_holds():
-    X, f = DESIGNS["plain"]
+    X, f = TALL["plain"]
     found = bmrm.path(X, targets_of("logistic", f), loss="logistic", lambdas=[1e-4], max_iterations=1)
     assert found.statuses[0] is bmrm.Status.ITERATION_LIMIT
     assert found.lower_bounds[0] <= found.objectives[0]

@@ -6,31 +6,11 @@ import scipy.sparse as sp
 from sklearn.svm import LinearSVC
 
 import bmrm
+from tests.solvers.walk_problems import DESIGNS, targets_of
 
-RNG = np.random.default_rng(0)
+RNG = np.random.default_rng(1)
 KEPT = "columns kept"
 ELASTIC = {"name": "elastic_net", "l1_ratio": 0.4}
-
-
-def designs():
-    X = RNG.normal(size=(150, 6))
-    f = X @ np.array([2.0, -1.0, 0.0, 0.0, 0.5, 0.0]) + RNG.normal(size=150)
-    yield "plain", X, f
-    yield "duplicates", X[:, [0, 0, 1, 3, 3, 4]], f
-    yield "far from 0", X + 50.0, f
-    yield "empty columns", np.hstack((X, np.zeros((150, 2)))), f
-    yield "separable", X, X[:, 0] + 0.1
-    wide = RNG.normal(size=(30, 200)) + RNG.normal(size=(30, 1))
-    yield "wide", wide, wide[:, :3].sum(axis=1) + 0.1 * RNG.normal(size=30)
-
-
-DESIGNS = {name: (X, f) for name, X, f in designs()}
-
-
-def targets_of(loss, f):
-    if loss == "poisson":
-        return np.round(np.exp(np.clip(f, -3.0, 3.0)))
-    return f if loss == "huber" else (f > 0.0).astype(float)
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ Friedman, Hastie & Tibshirani 2010 (glmnet): warm starts down a path.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Protocol
@@ -13,7 +14,8 @@ import numpy as np
 
 from bmrm.kernels.blas_threads import one_thread
 from bmrm.kernels.compiling import COMPILING
-from bmrm.problem import Iteration, Regularizer, Risk, Solution, Status, Vector
+from bmrm.problem import Iteration, Regularizer, Risk, Scored, Solution, Status, Vector, ability, provides
+from bmrm.problem.abilities import ProblemSize, SeveralPoints
 from bmrm.problem.meter import Meter
 from bmrm.solvers._core.budget import Budget
 from bmrm.solvers._core.monitor import IterativeSolver
@@ -30,6 +32,20 @@ LEAST = 64
 MORE = 8.0
 """Roundings beside those of sums, in multiples of a unit."""
 EPS = float(np.finfo(np.float64).eps)
+
+
+def served(risk: Risk, solver: IterativeSolver) -> tuple[Scored, ProblemSize] | None:
+    """The rows that a walk can prove points on, some at a time: one score each, in one process; None for others.
+
+    Nor where a time limit counts, or rounding: the solvers see to these.
+    """
+    scored, size = ability(risk, Scored), ability(risk, ProblemSize)
+    if scored is None or size is None or size.ranks > 1 or not provides(scored.map, SeveralPoints):
+        return None
+    facts = scored.of_rows.facts
+    single = facts.scores_per_row == 1 and facts.separable and math.isfinite(facts.infimum)
+    limited = solver.time_limit is not None or solver.tolerance < FINEST
+    return (scored, size) if single and not limited else None
 
 
 class Guess(NamedTuple):

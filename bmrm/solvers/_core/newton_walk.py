@@ -15,11 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmrm.kernels.products.vectors import dot
-from bmrm.problem import Elastic, Regularizer, Risk, Scored, Vector, ability, provides
-from bmrm.problem.abilities import ProblemSize, SeveralPoints
+from bmrm.problem import Elastic, Regularizer, Risk, Vector, provides
 from bmrm.problem.counted import metered_risk
 from bmrm.problem.meter import Meter
-from bmrm.solvers._core.kept_walk import FINEST, SPARE, Guess, KeptWalk, Proved
+from bmrm.solvers._core.kept_walk import SPARE, Guess, KeptWalk, Proved, served
 from bmrm.solvers._core.monitor import IterativeSolver
 from bmrm.solvers._core.newton.system import add_to_diagonal, solve_positive
 from bmrm.solvers._core.predicted import ORDER, predicted
@@ -38,15 +37,14 @@ leave no more than this share of what is wanted, and for the first step."""
 
 def walk_of(risk: Risk, regularizer: Regularizer, solver: IterativeSolver) -> KeptWalk | None:
     """The walk, where it is such a problem, in one process, of few weights."""
-    scored, size = ability(risk, Scored), ability(risk, ProblemSize)
-    if scored is None or size is None or size.ranks > 1 or solver.time_limit is not None or solver.tolerance < FINEST:
+    found = served(risk, solver)
+    if found is None or solver.name != "auto":
         return None
+    scored, size = found
     facts = scored.of_rows.facts
-    smooth = facts.smooth and facts.curved and facts.separable and facts.scores_per_row == 1
-    known = math.isfinite(facts.infimum) and provides(scored.map, SeveralPoints)
     few = size.entries <= LONGEST * size.rows and risk.dim**3 <= DEAREST * size.entries and risk.dim <= size.rows
     ridge = provides(regularizer, Elastic) and regularizer.l1 == 0.0 and regularizer.l2 > 0.0
-    if not (solver.name == "auto" and smooth and known and few and ridge):
+    if not (facts.smooth and facts.curved and few and ridge):
         return None
     return KeptWalk(solver, NewtonDescent, "second derivatives kept for all lambdas", "newton")
 

@@ -15,12 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmrm.kernels.products.vectors import dot
-from bmrm.problem import Risk, Scored, Vector, ability, provides
-from bmrm.problem.abilities import ProblemSize, SeveralPoints
+from bmrm.problem import Risk, Vector
+from bmrm.problem.abilities import SeveralPoints
 from bmrm.problem.counted import metered_risk
 from bmrm.problem.meter import Meter
 from bmrm.solvers._core.gram_model import GramModel
-from bmrm.solvers._core.kept_walk import EPS, FINEST, LEAST, MORE, Guess, Proved
+from bmrm.solvers._core.kept_walk import EPS, LEAST, MORE, Guess, Proved, served
 from bmrm.solvers._core.monitor import IterativeSolver
 from bmrm.solvers._core.rowwise import RowwiseRisk
 
@@ -40,13 +40,11 @@ CLEAR = 1e-2
 
 def quadratic(risk: Risk, solver: IterativeSolver) -> bool:
     """Whether it is least squares in one process, and not both rows and weights are too many."""
-    scored, size = ability(risk, Scored), ability(risk, ProblemSize)
-    if scored is None or size is None or size.ranks > 1 or min(size.rows, risk.dim) > WIDEST:
+    found = served(risk, solver)
+    if found is None:
         return False
-    facts = scored.of_rows.facts
-    squares = facts.quadratic and facts.scores_per_row == 1 and facts.separable and math.isfinite(facts.infimum)
-    limited = solver.time_limit is not None or solver.tolerance < FINEST
-    return squares and provides(scored.map, SeveralPoints) and not limited
+    scored, size = found
+    return scored.of_rows.facts.quadratic and min(size.rows, risk.dim) <= WIDEST
 
 
 class Descent(ABC):

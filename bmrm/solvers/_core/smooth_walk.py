@@ -15,12 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmrm.kernels.products.vectors import dot
-from bmrm.problem import Elastic, Regularizer, Risk, Scored, Vector, ability, provides
-from bmrm.problem.abilities import FullColumns, ProblemSize, SeveralPoints
+from bmrm.problem import Elastic, Regularizer, Risk, Vector, provides
+from bmrm.problem.abilities import FullColumns
 from bmrm.problem.counted import metered_risk
 from bmrm.problem.meter import FULL_SPEED, Meter
 from bmrm.solvers._core.gram_model import RIDGE, minimum
-from bmrm.solvers._core.kept_walk import FINEST, ROOM, SPARE, Guess, KeptWalk, Proved
+from bmrm.solvers._core.kept_walk import ROOM, SPARE, Guess, KeptWalk, Proved, served
 from bmrm.solvers._core.monitor import IterativeSolver
 from bmrm.solvers._core.row_proofs import RowProofs
 from bmrm.solvers._core.rowwise import RowwiseRisk
@@ -48,14 +48,14 @@ def walk_of(risk: Risk, regularizer: Regularizer, solver: IterativeSolver) -> Ke
     Copies of columns are full ones: where fewer entries than one of `FULL_SPEED` are stored, sparse products are
     faster.
     """
-    scored, size = ability(risk, Scored), ability(risk, ProblemSize)
-    if scored is None or size is None or size.ranks > 1 or solver.time_limit is not None or solver.tolerance < FINEST:
+    found = served(risk, solver)
+    if found is None or not (provides(regularizer, Elastic) and regularizer.l1 > 0.0):
         return None
+    scored, size = found
     facts = scored.of_rows.facts
-    smooth = facts.smooth and facts.curved and facts.separable and facts.scores_per_row == 1 and not facts.quadratic
-    known = math.isfinite(facts.infimum) and provides(scored.map, SeveralPoints) and provides(scored.map, FullColumns)
+    smooth = facts.smooth and facts.curved and not facts.quadratic
     full = size.entries * FULL_SPEED >= float(size.rows) * risk.dim and 8 * FEW * size.rows <= ROOM
-    if not (smooth and known and full and provides(regularizer, Elastic) and regularizer.l1 > 0.0):
+    if not (smooth and full and provides(scored.map, FullColumns)):
         return None
     return KeptWalk(solver, SmoothDescent, "columns kept for all lambdas")
 
