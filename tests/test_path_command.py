@@ -5,7 +5,7 @@ import json
 
 import numpy as np
 import pytest
-from sklearn.datasets import load_breast_cancer
+from sklearn.datasets import load_breast_cancer, load_diabetes
 
 import bmrm
 from bmrm.app.path_kept import KeptPoints
@@ -144,6 +144,32 @@ def test_points_of_another_problem_are_not_taken(tmp_path, monkeypatch, change):
     assert written == [1.0, 0.5, 0.2, 0.1]
     killed(words, monkeypatch, 2)  # without --resume a path begins anew
     assert len([*(tmp_path / "out" / "points").iterdir()]) == 2
+
+
+@pytest.mark.parametrize("left", [b"", b"PK", None])
+def test_a_damaged_point_is_walked_again(tmp_path, monkeypatch, left):
+    words = ["path", "sklearn:diabetes", *GIVEN, "--quiet", "--out", str(tmp_path / "out")]
+    killed(words, monkeypatch)
+    for file in (tmp_path / "out" / "points").iterdir():
+        file.write_bytes(file.read_bytes()[:-30] if left is None else left)
+    written = []
+    monkeypatch.setattr(KeptPoints, "put", lambda self, lam, found: written.append(lam))
+    assert main([*words, "--resume"]) == 0
+    assert len(written) == 6
+
+
+def test_points_around_another_model_of_the_same_name_are_not_taken(tmp_path, monkeypatch):
+    X, y = load_diabetes(return_X_y=True)
+    center = tmp_path / "center.npz"
+    words = ["path", "sklearn:diabetes", "--loss", "least_squares", "--scale", "none", "--lambdas", "1.0", "0.5", "0.2"]
+    words += ["--regularizer", json.dumps({"name": "l2", "center": str(center)}), "--out", str(tmp_path / "out")]
+    bmrm.fit(X, y, loss="least_squares", lam=1e-1).save(center)
+    killed(words, monkeypatch, 2)
+    bmrm.fit(X, y, loss="least_squares", lam=1e-3).save(center)
+    written = []
+    monkeypatch.setattr(KeptPoints, "put", lambda self, lam, found: written.append(lam))
+    assert main([*words, "--resume"]) == 0
+    assert written == [1.0, 0.5, 0.2]
 
 
 def test_three_ranks_go_on_with_what_one_has_left(tmp_path, monkeypatch):

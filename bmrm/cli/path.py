@@ -89,7 +89,7 @@ def run(group: Group, parsed: Namespace | None, *, started: bool) -> int:
     if parsed is not None and parsed.out is not None:
         open_for_results(Path(parsed.out), RESULT, POINTS)
     quiet, out = switches["quiet"], switches["out"]
-    kept = None if out is None else KeptPoints(Path(out), switches["resume"])
+    kept = None if out is None else KeptPoints(Path(out) / POINTS, switches["resume"])
     with countdown("points", quiet or parsed is None) as told:
         found = path_of(settings, asked_of(settings, **given), group, quiet=quiet, kept=kept, told=told)
     status = None

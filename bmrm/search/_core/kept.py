@@ -5,18 +5,14 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bmrm.app.pipeline import fingerprint
-from bmrm.app.pipeline.run_folder import write_file
+from bmrm.app.pipeline.kept_files import KeptFiles
 from bmrm.data.dataset import Dataset
 from bmrm.losses import LOSSES
 from bmrm.losses._core.per_column import PerColumn
@@ -32,41 +28,12 @@ FOLDER = "trials"
 ARRAYS = "y", "scores", "predicted", "weights", "groups"
 
 
-@dataclass(frozen=True)
-class Kept:
-    """A file for each fold and walk, written whole or not at all, named by a digest of all that it depends on.
-
-    Attributes
-    ----------
-    directory : the output folder of the run.
-    resume : whether files that are there are taken; else they are removed at the start.
-    """
-
-    directory: Path
-    resume: bool
-
-    @property
-    def folder(self) -> Path:
-        """Of the files."""
-        return self.directory / FOLDER
-
-    def begin(self) -> None:
-        """Remove what earlier runs have left, unless it is to be taken."""
-        if not self.resume:
-            self.clear()
-
-    def clear(self) -> None:
-        """Remove all files."""
-        shutil.rmtree(self.folder, ignore_errors=True)
+class Kept(KeptFiles):
+    """A file for each fold and walk."""
 
     def find(self, key: str) -> list[Judged] | None:
         """What a file holds; None where there is none that can be read."""
-        if not self.resume:
-            return None
-        try:
-            return unpacked((self.folder / f"{key}.npz").read_bytes())
-        except (OSError, ValueError, KeyError, EOFError, BadZipFile):
-            return None
+        return self.read(key, unpacked)
 
     def put(self, key: str, found: Sequence[Judged]) -> None:
         """Write what was found; rows whose labels or parameters are not plain are not kept."""
@@ -74,7 +41,7 @@ class Kept:
             content = packed(found)
         except TypeError:
             return
-        write_file(self.folder, f"{key}.npz", lambda out: out.write(content))
+        self.write(key, content)
 
 
 def packed(found: Sequence[Judged]) -> bytes:

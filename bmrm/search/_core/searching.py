@@ -22,7 +22,7 @@ from bmrm.search._core.candidates import Candidate, Values, candidates_of
 from bmrm.search._core.choice import check_rule, choose
 from bmrm.search._core.crossing import Wanted, with_own_lambda
 from bmrm.search._core.folds import AskedFolds
-from bmrm.search._core.kept import Kept
+from bmrm.search._core.kept import FOLDER, Kept
 from bmrm.search._core.trials import Source, Trial, Trials, mean, sources_of
 
 Fit = Callable[..., "tuple[Model | None, dict[str, Any]]"]
@@ -143,4 +143,4 @@ def _cell(value: Any) -> Any:
 
 def kept_in(directory: str, resume: bool) -> Kept:
     """The folder of trainings beside the results of a run."""
-    return Kept(Path(directory), resume)
+    return Kept(Path(directory) / FOLDER, resume)
