@@ -34,10 +34,12 @@ from scipy.sparse import csr_array
 import bmrm
 from bmrm.app.config.config import load_settings
 from bmrm.app.description import described
+from bmrm.app.path_kept import KeptPoints
 from bmrm.app.pipeline.checkpoint import Checkpoint, read_start
 from bmrm.cli import main as command
 from bmrm.data.archives import read_arrays, write_arrays
 from bmrm.data.reading import read
+from bmrm.data.thesis_writers import write_harwell_boeing, write_june, write_spardat
 from bmrm.data.writers import write_npz, write_svmlight
 from bmrm.kernels.jit import jit
 from bmrm.kernels.loading import KernelCache
@@ -239,6 +241,13 @@ def originals(folder: Path) -> None:
     (folder / "bare.csv").write_text(table)
     (folder / "a.conll").write_text("He PRP B-NP\nruns VBZ B-VP\n\nShe PRP B-NP\nsits VBZ B-VP\n. . O\n\n")
     (folder / "a.crfsuite").write_text("B\tw=He\tp=PRP:0.5\nI\tw=runs\n\nB\tw=She\tp=a\\:b:2\n")
+    links = bmrm.Dataset.from_arrays((X > 0).astype(float), (y == "yes").astype(int))
+    write_spardat(folder / "a.spardat", links)
+    write_june(folder / "a.factors.ssv", links)
+    (folder / "outputs.csv").write_bytes((folder / "a.activations.ssv").read_bytes())
+    write_harwell_boeing(folder / "a.hb", bmrm.Dataset.from_arrays(X, X[:, 0]))
+    KeptPoints(folder, True).put(0.1, bmrm.fit(X, y, lam=0.1).solution)
+    next(folder.glob("?" * 32 + ".npz")).rename(folder / "point.npz")
     with suppress(ImportError):
         import pyarrow as arrow
         from pyarrow import feather, parquet
@@ -324,6 +333,19 @@ def _command(*words: str) -> None:
     assert max(map(len, text.splitlines()), default=0) < 2000, f"a line of {len(text)} characters"
 
 
+def _outputs(path: Path) -> None:
+    read("a.factors.ssv", format={"name": "june", "outputs": str(path)})
+
+
+def _point(path: Path) -> None:
+    """A damaged point is none."""
+    kept = KeptPoints(path.parent, True)
+    name = kept._digest(0.1) + ".npz"
+    path.rename(path.with_name(name))
+    for solution in kept.first([0.1], 3):
+        assert repr(solution)
+
+
 def _config(path: Path) -> None:
     load_settings(str(path)).plain()
 
@@ -355,6 +377,11 @@ DOORS: dict[str, tuple[str, Callable[[Path], None], tuple[Change, ...]]] = {
     "csv without a header": ("bare.csv", _read(), TEXT),
     "conll": ("a.conll", _read("conll"), TEXT),
     "crfsuite": ("a.crfsuite", _read("crfsuite"), TEXT),
+    "spardat": ("a.spardat", _read("spardat"), TEXT),
+    "june": ("a.factors.ssv", _read({"name": "june", "outputs": "outputs.csv"}), TEXT),
+    "outputs of june": ("outputs.csv", _outputs, TEXT),
+    "harwell_boeing": ("a.hb", _read("harwell_boeing"), TEXT),
+    "point of a path": ("point.npz", _point, ARCHIVE),
     "npy": ("a.npy", _read(), (damaged,)),
     "npz": ("a.npz", _read(), ARCHIVE),
     "packed npz": ("packed.npz", _read(), ARCHIVE),

@@ -464,7 +464,7 @@ class _Points:
         """Points that are done, then the walk from the last of them."""
         kept, first = self.kept, list[Solution]()
         if kept is not None:
-            for solution in kept.first([float(lam) for lam in lambdas]):
+            for solution in kept.first([float(lam) for lam in lambdas], minimised.dim):
                 first.append(solution)
                 yield solution
         start, count = (first[-1].w if first else None), len(first)

@@ -5,14 +5,15 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-from collections.abc import Iterator, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from bmrm.app.pipeline import fingerprint
-from bmrm.app.pipeline.kept_files import KeptFiles
+from bmrm.app.pipeline.kept_files import Arrays, KeptFiles
 from bmrm.data.dataset import Dataset
 from bmrm.mpi.group import Group
 from bmrm.problem import Iteration, Solution, Status
@@ -22,8 +23,16 @@ POINTS = "points"
 SECTIONS = "loss", "regularizer", "solver", "seed"
 ELSEWHERE = "train", "test", "validation"
 """Options of `data` that say where rows are; what they are is told by their digest."""
-NUMBERS = "objective", "lower_bound", "iterations", "passes", "seconds", "seconds_compiling", "solver"
-"""Of a solution, but for its weights and its status."""
+NUMBERS: Mapping[str, Callable[[Any], Any]] = {
+    "objective": float,
+    "lower_bound": float,
+    "iterations": int,
+    "passes": float,
+    "seconds": float,
+    "seconds_compiling": float,
+    "solver": str,
+}
+"""Of a solution, but for its weights and its status, and their types."""
 
 
 @dataclass(frozen=True)
@@ -37,11 +46,11 @@ class KeptPoints(KeptFiles):
 
     key: str = ""
 
-    def first(self, lambdas: Sequence[float]) -> Iterator[Solution]:
-        """Those of the first lambdas, as far as there are files that can be read."""
+    def first(self, lambdas: Sequence[float], dim: int) -> Iterator[Solution]:
+        """Those of the first lambdas, as far as there are files of so many weights that can be read."""
         for lam in lambdas:
-            found = self.read(self._digest(lam), _unpacked)
-            if found is None:
+            found = self.read(self._digest(lam), _of_arrays)
+            if found is None or found.w.shape != (dim,):
                 return
             yield found
 
@@ -59,12 +68,13 @@ class KeptPoints(KeptFiles):
         return hashlib.sha256(f"{self.key} {lam!r}".encode()).hexdigest()[:32]
 
 
-def _unpacked(content: bytes) -> Solution:
-    with np.load(io.BytesIO(content), allow_pickle=False) as found:
-        header, w = json.loads(str(found["header"])), found["w"]
-    numbers = {name: header[name] for name in NUMBERS}
+def _of_arrays(found: Arrays) -> Solution:
+    header, w = json.loads(str(found["header"])), np.array(found["w"], np.float64)
+    numbers: dict[str, Any] = {name: made(header[name]) for name, made in NUMBERS.items()}
     line = Iteration(*(numbers[name] for name in ("iterations", "objective", "lower_bound", "passes", "seconds")))
-    return Solution(w=w, status=Status.CONVERGED, history=(line,), details=header["details"], **numbers)
+    if not (np.all(np.isfinite(w)) and numbers["lower_bound"] <= numbers["objective"] < math.inf):
+        raise ValueError("a point that no run has written")
+    return Solution(w=w, status=Status.CONVERGED, history=(line,), details=dict(header["details"]), **numbers)
 
 
 def key_of(settings: Mapping[str, Any], rows: Dataset, group: Group) -> str:

@@ -153,6 +153,21 @@ def test_harwell_boeing_of_scipy_and_of_others(here):
         read("d.hb")
 
 
+@pytest.mark.parametrize(
+    ("line", "text", "message"),
+    [(7, "99", "the file is damaged"), (7, "-9", "the file is damaged"), (4, None, "4 lines, expected a head")],
+)
+def test_harwell_boeing_that_is_damaged(here, line, text, message):
+    """A row beyond the last, before the first; a head alone."""
+    scipy.io.hb_write("a.hb", sp.csc_array(np.ones((9, 9)) + np.eye(9)))
+    lines = (here / "a.hb").read_text().splitlines()
+    assert lines[7] == " 9"
+    lines[line:] = [] if text is None else [text, *lines[line + 1 :]]
+    (here / "b.hb").write_text("\n".join(lines) + "\n")
+    with pytest.raises(InputError, match=rf"b\.hb: {message}"):
+        read("b.hb", format="harwell_boeing")
+
+
 def test_what_a_table_must_be_told(here, capsys):
     X, y = np.eye(4), np.arange(8.0).reshape(4, 2)
     data = Dataset.from_arrays(X, y, [1, 2, 1, 1], [0, 0, 1, 1])

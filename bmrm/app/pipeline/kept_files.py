@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
-from zipfile import BadZipFile
+from typing import Any, TypeVar
+
+from numpy.typing import NDArray
 
 from bmrm.app.pipeline.run_folder import write_file
+from bmrm.data.archives import read_arrays
 
 Found = TypeVar("Found")
-UNREADABLE = OSError, ValueError, KeyError, EOFError, BadZipFile
-"""What is raised where a file is missing or damaged: the part is done again."""
+Arrays = Mapping[str, NDArray[Any]]
+UNREADABLE = OSError, ValueError, TypeError, LookupError, AttributeError, OverflowError, RecursionError
+"""What is raised where a file is missing, damaged, or made by another hand: the part is done again."""
 
 
 @dataclass(frozen=True)
@@ -38,12 +41,13 @@ class KeptFiles:
         """Remove all files."""
         shutil.rmtree(self.folder, ignore_errors=True)
 
-    def read(self, digest: str, unpacked: Callable[[bytes], Found]) -> Found | None:
-        """What a file holds; None where there is none that can be read."""
+    def read(self, digest: str, of_arrays: Callable[[Arrays], Found]) -> Found | None:
+        """What is made of the arrays of a file; None where there is none that can be read."""
         if not self.resume:
             return None
         try:
-            return unpacked((self.folder / f"{digest}.npz").read_bytes())
+            with open(self.folder / f"{digest}.npz", "rb") as stream:
+                return of_arrays(read_arrays(stream))
         except UNREADABLE:
             return None
 

@@ -59,8 +59,9 @@ def _matrix(lines: list[str]) -> Any:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            found = hb_read(io.StringIO("\n".join(lines) + "\n")).tocsr()
-            found.check_format()
+            columns = hb_read(io.StringIO("\n".join(lines) + "\n"))
+            columns.check_format(full_check=True)  # before compiled code follows its indices
+            found = columns.tocsr()
     except Exception as error:  # scipy raises errors of many types for damaged files
         raise InputError(f"the file is damaged, or of a kind that scipy does not read ({error})") from error
     found.sum_duplicates()
@@ -77,6 +78,8 @@ def _right_hand_sides(lines: list[str]) -> tuple[NDArray[np.float64] | None, lis
     first = lines[0].ljust(80)
     second = f"{lines[1][:56]}{0:14d}"
     third = f"{kind[0]}UA{lines[2][3:70]}"
+    if len(lines) < 5:
+        raise InputError(f"{len(lines)} lines, expected a head of 4 or 5 and the numbers")
     if not sides:
         return None, [first, second, third, *lines[3:]]
     y = _numbers(lines[-sides:], lines[3][52:72], _described(lines[4]), rows)

@@ -5,14 +5,14 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bmrm.app.pipeline import fingerprint
-from bmrm.app.pipeline.kept_files import KeptFiles
+from bmrm.app.pipeline.kept_files import Arrays, KeptFiles
 from bmrm.data.dataset import Dataset
 from bmrm.losses import LOSSES
 from bmrm.losses._core.per_column import PerColumn
@@ -33,7 +33,7 @@ class Kept(KeptFiles):
 
     def find(self, key: str) -> list[Judged] | None:
         """What a file holds; None where there is none that can be read."""
-        return self.read(key, unpacked)
+        return self.read(key, _of_arrays)
 
     def put(self, key: str, found: Sequence[Judged]) -> None:
         """Write what was found; rows whose labels or parameters are not plain are not kept."""
@@ -73,7 +73,7 @@ def _plain(s: ScoredRows) -> dict[str, Any]:
     return {"classes": s.classes, "labels": list(s.labels), "parameters": dict(s.parameters)}
 
 
-def _of_arrays(found: Mapping[str, NDArray[Any]]) -> list[Judged]:
+def _of_arrays(found: Arrays) -> list[Judged]:
     lines = []
     for k, one in enumerate(json.loads(str(found["header"]))):
         rows = None
