@@ -36,6 +36,7 @@ from bmrm.app.config.config import load_settings
 from bmrm.app.description import described
 from bmrm.app.path_kept import KeptPoints
 from bmrm.app.pipeline.checkpoint import Checkpoint, read_start
+from bmrm.app.project import Projection, fitted_to
 from bmrm.cli import main as command
 from bmrm.data.archives import read_arrays, write_arrays
 from bmrm.data.reading import read
@@ -246,6 +247,9 @@ def originals(folder: Path) -> None:
     write_june(folder / "a.factors.ssv", links)
     (folder / "outputs.csv").write_bytes((folder / "a.activations.ssv").read_bytes())
     write_harwell_boeing(folder / "a.hb", bmrm.Dataset.from_arrays(X, X[:, 0]))
+    fitted_to(str(folder / "a.svm"), components=2, scale="standardize")[0].write(folder / "map.npz")
+    mapped = bmrm.fit(X, y, lam=0.1, features={"name": "svd", "rank": 2})
+    mapped.save(folder / "features.npz")
     KeptPoints(folder, True).put(0.1, bmrm.fit(X, y, lam=0.1).solution)
     next(folder.glob("?" * 32 + ".npz")).rename(folder / "point.npz")
     with suppress(ImportError):
@@ -337,6 +341,12 @@ def _outputs(path: Path) -> None:
     read("a.factors.ssv", format={"name": "june", "outputs": str(path)})
 
 
+def _map(path: Path) -> None:
+    """A map that is taken, and what it makes of rows."""
+    projection = Projection.load(path)
+    assert projection.apply(projection.read("a.svm")).rows == ROWS
+
+
 def _point(path: Path) -> None:
     """A damaged point is none."""
     kept = KeptPoints(path.parent, True)
@@ -381,6 +391,8 @@ DOORS: dict[str, tuple[str, Callable[[Path], None], tuple[Change, ...]]] = {
     "june": ("a.factors.ssv", _read({"name": "june", "outputs": "outputs.csv"}), TEXT),
     "outputs of june": ("outputs.csv", _outputs, TEXT),
     "harwell_boeing": ("a.hb", _read("harwell_boeing"), TEXT),
+    "map of bmrm project": ("map.npz", _map, ARCHIVE),
+    "model of features": ("features.npz", _model, ARCHIVE),
     "point of a path": ("point.npz", _point, ARCHIVE),
     "npy": ("a.npy", _read(), (damaged,)),
     "npz": ("a.npz", _read(), ARCHIVE),

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
+from types import NoneType
 from typing import Any
 
 import numpy as np
@@ -88,9 +89,12 @@ class Projection:
                 raise InputError("not a map of `bmrm project`") from error
             if version != VERSION:
                 raise InputError(f"a map of version {shown(version)}, expected {VERSION}")
+            one_based = header.get("one_based")
+            if not isinstance(one_based, (bool, NoneType)):
+                raise InputError(f"one_based is {shown(one_based)}, expected true, false or null")
             fitted = FittedFeatures.from_file(features, arrays)
             names = tuple(arrays[NAMES].tolist()) if NAMES in arrays else None
-            known: dict[str, Any] = {"features": fitted.inputs, "names": names, "one_based": header.get("one_based")}
+            known: dict[str, Any] = {"features": fitted.inputs, "names": names, "one_based": one_based}
             layout = Layout.from_described(header.get("input"), **known)
         return cls(fitted, layout)
 
