@@ -70,8 +70,9 @@ from bmrm.losses import LOSSES
 
 COMPILING.speaks = False
 loss = LOSSES.make(sys.argv[1])
-X = np.random.default_rng(1).normal(size=(150, 9))
-bmrm.fit(X, targets_for(loss, 150), loss=sys.argv[1], groups=groups_for(loss, 150))
+for rows in (150, 20_000):  # at once, and as more data are
+    X = np.random.default_rng(1).normal(size=(rows, 9))
+    bmrm.fit(X, targets_for(loss, rows), loss=sys.argv[1], groups=groups_for(loss, rows))
 print(COMPILING.kernels)
 """
 
