@@ -28,7 +28,7 @@ from bmrm.kernels.blocks import separable
 from bmrm.masters._core.cone_program import Constraints
 from bmrm.masters._core.linear import Infima, onto_simplices
 from bmrm.masters._core.planes import PlaneStore
-from bmrm.masters.cvxopt import cone_program
+from bmrm.masters.cvxopt import Reached, cone_program
 from bmrm.problem import MasterSolution, Vector
 from bmrm.problem.regularizer import BlockPenalty
 
@@ -51,6 +51,8 @@ AT_BOUND = 1e-9
 LEAST = 1e-9
 """Multiplier, of 1, above which a plane is at work."""
 EPS = float(np.finfo(np.float64).eps)
+DEEPEST = 1e300
+"""Largest unit of the values of terms: what is formed of it and of multipliers does not overflow."""
 
 
 class ConicMaster:
@@ -71,6 +73,7 @@ class ConicMaster:
         self._infima = Infima(planes.infima)
         self._known = np.isfinite(planes.infima)
         self._centre = _Centre(self._free) if self._free.size else None
+        self._reached = Reached()
 
     def add(self, a: Vector, b: float, block: int = 0) -> int:
         """As of `Master`."""
@@ -261,10 +264,10 @@ class _Program:
         P, q, units = self._objective()
         G = self._constraints(units)
         unit = max(float(np.abs(q * units).max()), float((P * units * units).max()))
-        x, z = cone_program(accuracy, P * units * units / unit, q * units / unit, G)
+        x, z = cone_program(accuracy, P * units * units / unit, q * units / unit, G, self.master._reached)
         w = self.origin.copy()
         w[used] += (units * x)[:d]
-        z = unit * z / G.sizes
+        z = unit * (z / G.sizes)
         return w, z[:n] * self.share, z[n : n + K]
 
     def _objective(self) -> tuple[Vector, Vector, Vector]:
@@ -284,7 +287,7 @@ class _Program:
             P[self.place[centre.free]] = centre.mu
             q[self.place[centre.free]] = -centre.mu * centre.w[centre.free]
         infima = master._infima.values
-        depth = float(np.abs(self.heights - infima[self.terms]).max(initial=0.0)) or 1.0
+        depth = min(float(np.abs(self.heights - infima[self.terms]).max(initial=0.0)), DEEPEST) or 1.0
         cost = np.zeros(self.dim)
         cost[used] = self.l1[used] + np.sqrt(0.5 * depth * P[:d])
         for b, strength in zip(self.coned, self.strengths):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -233,10 +234,22 @@ def interior_point(accuracy: float, P: Array | None, q: Vector, *constraints: Ar
         found: dict[str, Any] = program(*(matrix(scale * p) for p in objective), *data, kktsolver=kkt, options=options)
         return found
 
-    return _tried(accuracy, attempt, ("chol", "ldl"))
+    return _tried(accuracy, attempt, ("chol", "ldl"), Reached())
 
 
-def cone_program(accuracy: float, P: Vector, q: Vector, G: Constraints) -> tuple[Vector, Vector]:
+@dataclass
+class Reached:
+    """What rounding let the last of many similar programs reach: the next one is asked for no less.
+
+    Attributes
+    ----------
+    tolerance : relative; it falls tenfold with every program whose first attempt succeeds.
+    """
+
+    tolerance: float = 0.0
+
+
+def cone_program(accuracy: float, P: Vector, q: Vector, G: Constraints, reached: Reached) -> tuple[Vector, Vector]:
     """The minimum of 1/2 x' diag(P) x + q'x where h - G x is in its cones (both in `G`), and the multipliers."""
 
     def times(x: Any, y: Any, trans: str = "N", alpha: float = 1.0, beta: float = 0.0) -> None:
@@ -261,7 +274,7 @@ def cone_program(accuracy: float, P: Vector, q: Vector, G: Constraints) -> tuple
         )
         return found
 
-    found = _tried(accuracy, attempt, (False, True))
+    found = _tried(accuracy, attempt, (False, True), reached)
     return np.array(found["x"]).ravel(), np.array(found["z"]).ravel()
 
 
@@ -274,14 +287,17 @@ def _short(found: Mapping[str, Any], scale: float) -> float:
     return max((math.inf if part is None or math.isnan(part) else part) for part in parts)
 
 
-def _tried(accuracy: float, attempt: Callable[..., dict[str, Any]], ways: Sequence[Any]) -> dict[str, Any]:
+def _tried(
+    accuracy: float, attempt: Callable[..., dict[str, Any]], ways: Sequence[Any], reached: Reached
+) -> dict[str, Any]:
     """The first attempt that is exact enough, or else the best; raises BmrmError when there is none.
 
     With a tolerance below rounding an interior-point method diverges, so the tolerance is loosened until it is met. If
     all ways cycle, another scaling of the objective, and so another start, helps. If nothing does, the best point is
     returned: any multipliers prove a bound.
     """
-    tolerance = min(max(SAFETY * accuracy, TIGHTEST), LOOSEST)
+    tolerance = min(max(SAFETY * accuracy, TIGHTEST, reached.tolerance), LOOSEST)
+    at_once = True
     reason, least, nearest = "no point found", math.inf, None
     while tolerance <= LOOSEST:
         for scale in SCALES:
@@ -291,17 +307,21 @@ def _tried(accuracy: float, attempt: Callable[..., dict[str, Any]], ways: Sequen
                     with np.errstate(all="ignore"):  # what overflows is not finite, and seen below
                         found = attempt(scale, way, {"show_progress": False, **limits})
                 except (ArithmeticError, ValueError) as error:
-                    reason = str(error)
+                    reason, at_once = str(error), False
                     continue
                 point = {"x": found["x"], "z": found["z"] and found["z"] / scale}
                 if found["status"] == "optimal":
+                    reached.tolerance = 0.1 * tolerance if at_once else tolerance
                     return point
-                reason, short = found["status"], _short(found, scale)
+                reason, short, at_once = found["status"], _short(found, scale), False
                 if short < least:
                     least, nearest = short, point
                 if nearest is not None and least <= ENDED * tolerance:
+                    reached.tolerance = max(least, tolerance)
                     return nearest
-        tolerance *= 10.0
+        # what ended by rounding ends there again until the tolerance lies near
+        tolerance = max(10.0 * tolerance, min(0.1 * least, LOOSEST))
     if nearest is not None:
+        reached.tolerance = least
         return nearest
     raise BmrmError(f"cvxopt could not solve the master problem: {reason}")

@@ -2,6 +2,7 @@
 
 import math
 import os
+import sys
 import tempfile
 import warnings
 from contextlib import ExitStack
@@ -266,11 +267,15 @@ def _first(problem, run, twin, model):
     return twin.of_vector(start, model)
 
 
+SMALLEST = sys.float_info.min
+"""The smallest normal number: of what is smaller, numbers keep no digits, and exponentials none at all."""
+
+
 def _exceeds(outcome, what, amount, unit, roundings):
     """Note an amount in units of rounding; a fault where it is more than that many roundings explain."""
     if not math.isfinite(unit):  # where J is infinite
         return
-    ratio = amount / unit if unit > 0.0 else (math.inf if amount > 0.0 else 0.0)
+    ratio = amount / (unit + SMALLEST)
     outcome.excesses[what] = max(ratio, outcome.excesses.get(what, 0.0))
     if ratio > roundings:
         outcome.faults.append(f"{what}: {amount:.3g} is {ratio:.3g} units of rounding, expected {roundings} at most")

@@ -221,6 +221,11 @@ BLOCKS = {
     (819115, 8543): "a constant far from 0 beside the weights of newton's first steps, which was forgotten",
     (819115, 12354): "a second derivative in the constant below 1e-308, whose inverse overflows",
     (819115, 2538): "the same for Tweedie's loss with a free intercept and bounds",
+    (661177, 716): "planes of 1e307 beside units of a cone program",
+    (661177, 1280): "Newton steps in weights without a penalty, beside a column without entries",
+    (661177, 1722): "an exponential loss of 3e-313, where numbers keep no digits",
+    (661177, 2234): "cone programs that rounding stops, begun again at tolerances it cannot reach, 33 s in all",
+    (661177, 3962): "line searches that lower J by 1e-13 of itself, two searches of constants each, 46 s in all",
 }
 """Problems of `varied` with regularizers of blocks that once showed a false claim, and why."""
 

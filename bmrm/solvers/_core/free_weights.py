@@ -39,7 +39,7 @@ CURVED = 1e-13
 """Least second derivative in a direction, over the largest one met, that is not rounding."""
 PRODUCTS = 300
 """Most products with the second derivative that such a step takes."""
-EPS = float(np.finfo(np.float64).eps)
+EPS, TINY = float(np.finfo(np.float64).eps), float(np.finfo(np.float64).tiny)
 
 
 def free_proof(run: Best, penalty: BlockPenalty) -> Proof:
@@ -116,7 +116,9 @@ def _newton_by_products(
 ) -> Vector | None:
     """Newton's step in the free weights by conjugate gradients in these units; None where there is none."""
     map, phi = scored.map, scored.phi
-    unit = float(np.median(units)) / units
+    full = units > TINY
+    # columns without entries keep their weights
+    unit = np.divide(np.median(units[full]) if full.any() else 0.0, units, out=np.zeros_like(units), where=full)
 
     def product(step: Vector) -> Vector:
         wide = np.zeros(dim)

@@ -54,6 +54,9 @@ PROVED = "proved"
 PATIENCE = 60
 """Iterations without progress of bound or objective beyond rounding after which a run counts as stalled."""
 
+CREEPING = 1e-9
+"""Share of the gap that counts as no progress where `PATIENCE` iterations close no more of it."""
+
 NOTHING = Iteration(0, math.inf, -math.inf, 0.0, 0.0)
 """History of a cold start."""
 
@@ -277,6 +280,8 @@ class Monitor(Best):
     _was_flat: bool = field(default=False, init=False)
     """Whether `flat` has ended the run."""
     _idle: int = 0
+    _mark: int = -1
+    """The last line of the history with progress; none below 0."""
     _undone: int = 0
     _before: Iteration = NOTHING
     """The last line of the run that this one goes on from."""
@@ -347,7 +352,7 @@ class Monitor(Best):
         self.solver, self.last, self.noted = solver, last, noted
         self.stuck, self.patience, self.untried, self.iterate, self.careful = None, PATIENCE, None, None, False
         self.confirm, self.finish, self.saved, self.state = None, dict, _nothing, None
-        self._idle, self._undone, self._turn_began = 0, 0, len(self.history)
+        self._idle, self._mark, self._undone, self._turn_began = 0, -1, 0, len(self.history)
 
     @property
     def unwatched(self) -> bool:
@@ -386,7 +391,10 @@ class Monitor(Best):
         self.history.append(self._line(len(self.history) + self.ahead))
         stop = self.callback is not None and bool(self.callback(self._told()))
         moved = previous is None or _moved(previous, self.history[-1]) or self._catches_up()
-        self._idle = 0 if moved else self._idle + 1
+        if moved and not self._creeps():
+            self._idle, self._mark = 0, len(self.history) - 1
+        else:
+            self._idle += 1
         self.status, self.untried, self.refreshed = self._judge(stop), None, False
         if self.status is not None:
             checked = self.budget.rest()
@@ -615,6 +623,14 @@ class Monitor(Best):
             return 0.0, 0.0
         sent = self._traffic.so_far()
         return sent.waited, sent.ahead
+
+    def _creeps(self) -> bool:
+        """Whether next to nothing of the gap has been closed since the last line with progress."""
+        mark, now = self.history[self._mark], self.history[-1]  # later checks may have revised it
+        if self._mark < 0 or not math.isfinite(mark.objective - mark.lower_bound):
+            return False
+        left = now.objective - now.lower_bound
+        return mark.objective - mark.lower_bound - left <= CREEPING * left
 
     def _catches_up(self) -> bool:
         """Whether a run that goes on from another one, without its planes, rises to what that had proved."""
