@@ -15,10 +15,10 @@ import pkgutil
 import sys
 import types
 import typing
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache
 from typing import Any, Generic, TypeVar, cast
 
 import numpy as np
@@ -110,17 +110,32 @@ def field_name(option: str) -> str:
     return "lam" if option == "lambda" else option
 
 
-def given_fields(title: str, fields: Iterable[dataclasses.Field[Any]], options: Mapping[str, Any]) -> dict[str, Any]:
+def given_fields(
+    title: str, known: Mapping[str, dataclasses.Field[Any]], options: Mapping[str, Any]
+) -> dict[str, Any]:
     """Arguments of a dataclass from options as configs name them, or under another name (`bmrm.vocabulary`).
+
+    Parameters
+    ----------
+    title : what messages call the class.
+    known : its fields, as of `options_of`.
+    options : what is given.
 
     Raises
     ------
     InputError
-        For an option that the class, which messages call `title`, does not have.
+        For an option that the class does not have.
     """
-    known = {option_name(field.name): field.name for field in fields}
+    if not options:
+        return {}
     found = translated(f"{title} has no option", options, known, "fit")
-    return {known[option]: value for option, value in found.items()}
+    return {known[option].name: value for option, value in found.items()}
+
+
+@cache
+def options_of(cls: type) -> Mapping[str, dataclasses.Field[Any]]:
+    """The dataclass fields that a user may set, by the names of the options; looked up once for each class."""
+    return {option_name(field.name): field for field in dataclasses.fields(cast("Any", cls)) if field.init}
 
 
 def called_here(kind: str, name: str, known: Iterable[str]) -> str:
@@ -138,19 +153,18 @@ def check_parameters(instance: Any) -> None:
 
     Numbers are stored in the type that the field has: those of NumPy as Python's, 1 as 1.0 where it is no whole number.
     """
-    kinds = _plain_types(cast("Any", type(instance)))
-    for field in dataclasses.fields(instance):
-        limits = field.metadata.get("range")
-        if limits is not None:
-            given = getattr(instance, field.name)
-            title = f"{type(instance).__name__}: {field.name}"
-            try:
-                value = checked_value(title, given, kinds.get(field.name, ()), limits)
-            except InputError as error:
-                said = str(error).removeprefix(f"{title} ")
-                raise ParameterError(type(instance).__name__, field.name, said) from None
-            if value is not given:
-                object.__setattr__(instance, field.name, value)
+    for name, kinds, limits, known in _checks_of(cast("Any", type(instance))):
+        given = getattr(instance, name)
+        if given is known:
+            continue
+        title = f"{type(instance).__name__}: {name}"
+        try:
+            value = checked_value(title, given, kinds, limits)
+        except InputError as error:
+            said = str(error).removeprefix(f"{title} ")
+            raise ParameterError(type(instance).__name__, name, said) from None
+        if value is not given:
+            object.__setattr__(instance, name, value)
 
 
 def checked_value(title: str, value: Any, kinds: tuple[type, ...], limits: Range | None = None) -> Any:
@@ -206,6 +220,25 @@ def _expected(kinds: tuple[type, ...], limits: Range, value: object) -> str:
 
 
 @cache
+def _checks_of(cls: type) -> Sequence[tuple[str, tuple[type, ...], Range, Any]]:
+    """The fields with a range: name, types, range, and the default as it is stored, which needs no check."""
+    kinds, found = _plain_types(cls), []
+    for field in dataclasses.fields(cast("Any", cls)):
+        limits = field.metadata.get("range")
+        if limits is not None:
+            types_of = kinds.get(field.name, ())
+            found.append((field.name, types_of, limits, _as_stored(field.default, types_of, limits)))
+    return found
+
+
+def _as_stored(default: Any, kinds: tuple[type, ...], limits: Range) -> Any:
+    try:
+        return checked_value("", default, kinds, limits)
+    except InputError:
+        return dataclasses.MISSING
+
+
+@cache
 def _plain_types(cls: type) -> Mapping[str, tuple[type, ...]]:
     """The types of the fields that are numbers, truth values or text, or None; others are left out."""
     try:
@@ -228,10 +261,15 @@ class Entry(Generic[P]):
     cls: type[P]
     facts: Mapping[str, Any]
 
-    @cached_property
-    def parameters(self) -> tuple[dataclasses.Field[Any], ...]:
+    @property
+    def options(self) -> Mapping[str, dataclasses.Field[Any]]:
+        """As of `options_of`."""
+        return options_of(self.cls)
+
+    @property
+    def parameters(self) -> Collection[dataclasses.Field[Any]]:
         """The dataclass fields that a user may set."""
-        return tuple(field for field in dataclasses.fields(cast("Any", self.cls)) if field.init)
+        return self.options.values()
 
     @property
     def headline(self) -> str:
@@ -293,17 +331,17 @@ class Registry(Generic[P]):
 
     def options(self, name: str) -> tuple[str, ...]:
         """The names that the options of a plug-in have in YAML; InputError where there is none of that name."""
-        return tuple(option_name(field.name) for field in self.get(name).parameters)
+        return tuple(self.get(name).options)
 
     def make(self, name: str, options: Mapping[str, Any] | None = None) -> P:
         """An instance of `name` with the given options (YAML names); raises InputError for an unknown option."""
         entry = self.get(name)
-        fields = given_fields(f"{self.kind} {shown(name)}", entry.parameters, options or {})
+        known = entry.options
+        fields = given_fields(f"{self.kind} {entry.name!r}", known, options or {})
         try:
             return entry.cls(**fields)
         except ParameterError as error:
-            known = {option_name(field.name): field.name for field in entry.parameters}
-            raise error.called({known[canonical(word, known) or word]: word for word in options or {}}) from None
+            raise error.called({known[canonical(word, known) or word].name: word for word in options or {}}) from None
         except TypeError as error:
             raise InputError(f"{self.kind} {name!r}: {error}") from error
 
@@ -334,15 +372,18 @@ class Registry(Generic[P]):
 
     def entry_of(self, instance: Any) -> Entry[P] | None:
         """The entry of an instance's class; None where it is not registered."""
-        return next((entry for entry in self._entries.values() if entry.cls is type(instance)), None)
+        found = self._entries.get(vars(type(instance)).get("name", ""))
+        return found if found is not None and found.cls is type(instance) else None
 
     def describe(self, instance: P) -> dict[str, Any]:
         """`{name: ..., option: value}` from which `make` builds an equal instance."""
-        fields, cls, entry = dataclasses.fields(cast("Any", instance)), type(instance), self.entry_of(instance)
-        name = f"{cls.__module__}:{cls.__qualname__}" if entry is None else entry.name
-        options = {f: getattr(instance, f.name) for f in fields if f.init}
-        said = {f: value for f, value in options.items() if not (value is None and f.metadata.get("silent"))}
-        return {"name": name} | {option_name(f.name): value for f, value in said.items()}
+        cls, entry = type(instance), self.entry_of(instance)
+        said = {"name": f"{cls.__module__}:{cls.__qualname__}" if entry is None else entry.name}
+        for option, field in options_of(cls).items():
+            value = getattr(instance, field.name)
+            if not (value is None and field.metadata.get("silent")):
+                said[option] = value
+        return said
 
     def _outside(self, name: str) -> Entry[P]:
         module_name, _, attribute = name.partition(":")

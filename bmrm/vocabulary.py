@@ -83,6 +83,12 @@ SETTINGS = (
 )
 KEPT_APART = frozenset({"warm_start"})
 """Names that are not synonyms: `warm_start` is true or false, `start` a model."""
+_SAME: dict[str, tuple[str, ...]] = {}
+"""For each name all names of that setting, the first one that has it."""
+for _setting in SETTINGS:
+    _names = tuple(name for name in _setting.names if name not in KEPT_APART)
+    for _name in _names:
+        _SAME.setdefault(_name, _names)
 
 _LAMBDA = "the factor of the regularizer beside the mean loss"
 _EPOCHS = "iterations of the solver at most; a run ends by its proved gap"
@@ -286,10 +292,7 @@ def canonical(word: str, known: Collection[str]) -> str | None:
     """The one of `known` that is the same setting as `word`; None where there is none."""
     if word in known:
         return word
-    for setting in SETTINGS:
-        if word in setting.names and word not in KEPT_APART:
-            return next((name for name in setting.names if name in known and name not in KEPT_APART), None)
-    return None
+    return next((name for name in _SAME.get(word, ()) if name in known), None)
 
 
 def answer(word: str, known: Iterable[str], door: str | Callable[[Setting], str]) -> str:

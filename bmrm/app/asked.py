@@ -93,7 +93,7 @@ def without_lambda(regularizer: Any) -> dict[str, Any] | None:
         return None
     entry = REGULARIZERS.get(section["name"])
     options = {option: value for option, value in section.items() if option != "name"}
-    given = given_fields(f"regularizer {entry.name!r}", entry.parameters, options)
+    given = given_fields(f"regularizer {entry.name!r}", entry.options, options)
     if not needs_lambda(entry) or given.pop("lam", None) is not None:
         return None
     return {"name": section["name"], **given}

@@ -101,7 +101,8 @@ def default_lambda(data: Dataset) -> float:
 
 def needs_lambda(entry: Entry[Any]) -> bool:
     """Whether the lambda of a regularizer is 1 / m unless it is given."""
-    return any(field.name == "lam" and field.default is MISSING for field in entry.parameters)
+    found = entry.options.get("lambda")
+    return found is not None and found.default is MISSING
 
 
 def default_bias(loss: Any) -> Literal["free", "none"]:

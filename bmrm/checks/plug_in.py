@@ -13,7 +13,7 @@ from bmrm.checks.laws import Violation
 from bmrm.data.labels import LabelSets
 from bmrm.losses import LOSSES
 from bmrm.problem import InputError, facts_of, lacking
-from bmrm.registry import Registry, called_here, given_fields, option_name
+from bmrm.registry import Registry, called_here, given_fields, option_name, options_of
 from bmrm.regularizers import REGULARIZERS
 from bmrm.vocabulary import elsewhere
 
@@ -41,8 +41,7 @@ def instance_of(registry: Registry[Any], given: Any, options: Mapping[str, Any] 
         return given
     if next(declared_class(given), None) is not None:
         return given()
-    fields = dataclasses.fields(given)
-    return example_of(given, given_fields(f"{registry.kind} {name_of(given)!r}", fields, options or {}))
+    return example_of(given, given_fields(f"{registry.kind} {name_of(given)!r}", options_of(given), options or {}))
 
 
 def kind_of(name: str) -> Literal["loss", "regularizer"]:

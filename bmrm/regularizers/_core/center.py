@@ -35,6 +35,8 @@ def checked_center(given: Any, title: str) -> Any:
     InputError
         What is none of these.
     """
+    if given is None:
+        return None
     if isinstance(given, (str, os.PathLike)):
         path = os.fspath(given)
         if not isinstance(path, str) or not path:

@@ -198,6 +198,8 @@ def checked_values(given: Any, title: str, *, empty: float) -> Values:
     InputError
         What is none of these.
     """
+    if given is None:
+        return None
     if isinstance(given, Mapping):
         return ByName({checked_feature(one, title): _number(x, f"{title} of {one}", empty) for one, x in given.items()})
     if isinstance(given, np.ndarray):

@@ -55,6 +55,15 @@ class Weighted(ByFeature, ScaledBy):
         """Whether `bind` says what Omega is."""
         return self.feature_weights is not None
 
+    def with_features(self: W, columns: FeatureColumns) -> W:
+        """As of `OfFeatures`; the same where nothing is said of single features.
+
+        Parameters
+        ----------
+        columns : of the data.
+        """
+        return super().with_features(columns) if self.by_feature else self
+
     def check_features(self, columns: FeatureColumns) -> None:
         """As of `ByFeature`.
 
