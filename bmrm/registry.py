@@ -110,9 +110,7 @@ def field_name(option: str) -> str:
     return "lam" if option == "lambda" else option
 
 
-def given_fields(
-    title: str, known: Mapping[str, dataclasses.Field[Any]], options: Mapping[str, Any]
-) -> dict[str, Any]:
+def given_fields(title: str, known: Mapping[str, dataclasses.Field[Any]], options: Mapping[str, Any]) -> dict[str, Any]:
     """Arguments of a dataclass from options as configs name them, or under another name (`bmrm.vocabulary`).
 
     Parameters
@@ -153,16 +151,17 @@ def check_parameters(instance: Any) -> None:
 
     Numbers are stored in the type that the field has: those of NumPy as Python's, 1 as 1.0 where it is no whole number.
     """
-    for name, kinds, limits, known in _checks_of(cast("Any", type(instance))):
+    cls: Any = type(instance)
+    for name, kinds, limits, known in _checks_of(cls):
         given = getattr(instance, name)
         if given is known:
             continue
-        title = f"{type(instance).__name__}: {name}"
+        title = f"{cls.__name__}: {name}"
         try:
             value = checked_value(title, given, kinds, limits)
         except InputError as error:
             said = str(error).removeprefix(f"{title} ")
-            raise ParameterError(type(instance).__name__, name, said) from None
+            raise ParameterError(cls.__name__, name, said) from None
         if value is not given:
             object.__setattr__(instance, name, value)
 
@@ -264,7 +263,8 @@ class Entry(Generic[P]):
     @property
     def options(self) -> Mapping[str, dataclasses.Field[Any]]:
         """As of `options_of`."""
-        return options_of(self.cls)
+        cls: Any = self.cls
+        return options_of(cls)
 
     @property
     def parameters(self) -> Collection[dataclasses.Field[Any]]:
@@ -377,7 +377,8 @@ class Registry(Generic[P]):
 
     def describe(self, instance: P) -> dict[str, Any]:
         """`{name: ..., option: value}` from which `make` builds an equal instance."""
-        cls, entry = type(instance), self.entry_of(instance)
+        cls: Any = type(instance)
+        entry = self.entry_of(instance)
         said = {"name": f"{cls.__module__}:{cls.__qualname__}" if entry is None else entry.name}
         for option, field in options_of(cls).items():
             value = getattr(instance, field.name)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import importlib
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import cache
@@ -45,18 +45,24 @@ Counts = Sequence[tuple[Any, int]]
 _allowance: ContextVar[Allowance | None] = ContextVar("threads of large factors", default=None)
 
 
-@contextmanager
-def one_thread(large: int | None = None) -> Iterator[None]:
+_NOTHING = nullcontext()
+
+
+def one_thread(large: int | None = None) -> AbstractContextManager[None]:
     """Within, BLAS computes in the calling thread.
 
     Parameters
     ----------
     large : what `lapack_threads` may give to a large factor, at least 1; None for as many as outside.
     """
-    if large is None and _allowance.get() is not None:  # it does already
-        yield
-        return
-    before = _allowance.get() or Allowance()
+    before = _allowance.get()
+    if before is not None and (large is None or before.most <= large):  # it does already
+        return _NOTHING
+    return _one_thread(Allowance() if before is None else before, large)
+
+
+@contextmanager
+def _one_thread(before: Allowance, large: int | None) -> Iterator[None]:
     counts = _counted()
     outside = {library.filepath: before.of(library, now) for library, now in counts}
     token = _allowance.set(Allowance(min(before.most, large or before.most), outside))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -76,19 +76,24 @@ class Alone(Group):
     """The group of one process."""
 
 
-@contextmanager
-def together(group: Group) -> Iterator[None]:
+_ALONE = nullcontext()
+
+
+def together(group: Group) -> AbstractContextManager[None]:
     """Run a block on every rank; if any rank raises BmrmError or OSError there, all stop.
 
-    Rank 0 raises InputError with the message of the lowest failing rank (named when there are several ranks), the
-    others OtherRankError: so the user reads it once.
+    Of several ranks, rank 0 raises InputError with the name and the message of the lowest failing one, the others
+    OtherRankError: so the user reads it once.
     """
+    return _ALONE if group.size == 1 else _together(group)
+
+
+@contextmanager
+def _together(group: Group) -> Iterator[None]:
     message = None
     try:
         yield
     except (BmrmError, OSError) as error:
-        if group.size == 1:
-            raise
         message = str(error)
     messages = group.gather(message)
     failed = None

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from bmrm.problem.basics import Scores, Vector
 from bmrm.problem.regularizer import BlockPenalty
-from bmrm.problem.risk import LinearMap, Risk, ScoreFunction
+from bmrm.problem.risk import LinearMap, Risk, ScoreFunction, Settled
 
 
 class RowSubsets(Protocol):
@@ -507,8 +507,10 @@ class AtOnce:
     ----------
     minimised : (l2, free, wanted, most) -> where it ends; None where `most` steps do not get there. `free` says whether
         there is a free intercept, `wanted` the gap for an objective.
-    free : for `minimised`.
+    rows : how many.
+    settled : of a free intercept; None where there is none.
     """
 
     minimised: Callable[[float, bool, Callable[[float], float], int], ReachedAtOnce | None]
-    free: bool = False
+    rows: int
+    settled: Settled | None = None

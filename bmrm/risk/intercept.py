@@ -9,7 +9,8 @@ import math
 from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar, cast
+from functools import cached_property
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -72,13 +73,17 @@ class FreeIntercept:
             raise IncompatibleError("a free intercept needs a risk with scores; use data.bias: regularized or none")
         refuse_degenerate(scored.phi)
         self.risk = risk
-        self.map = scored.map
-        self.phi = ProfiledPhi(scored.phi, risk.infimum)
+        self.map, self._of_rows = scored.map, scored.phi
         self.settled = Settled()
         self.dim, self.infimum = risk.dim, risk.infimum
         self._whole: FreeIntercept | None = None
         """That this one is a metered copy of."""
         self.meter: Meter = UNMETERED
+
+    @cached_property
+    def phi(self) -> ProfiledPhi:
+        """R~(w) = phi(A w), made where it is needed: little data are solved without it."""
+        return ProfiledPhi(self._of_rows, self.infimum)
 
     def value_and_subgradient(self, w: Vector) -> tuple[float, Vector]:
         """R~(w) and a subgradient, a new array (dim,); one pass over the data."""
@@ -107,7 +112,8 @@ class FreeIntercept:
         """What `WITH_INTERCEPT` makes of that of the risk; subsets and blocks of rows do not share one b."""
         change = WITH_INTERCEPT.get(kind)
         offered = None if change is None else ability(self.risk, kind)
-        return None if change is None or offered is None else cast("T | None", change(self, offered))
+        found: T | None = None if change is None or offered is None else change(self, offered)
+        return found
 
     def scored(self, inner: Scored) -> Scored:
         """With several constants each has a search of its own, that remembers what it has found."""
@@ -143,7 +149,7 @@ WITH_INTERCEPT: dict[type, Callable[[FreeIntercept, Any], Any]] = {
     Gathered: lambda risk, ranks: Gathered(lambda: risk.gathered(ranks)),
     Fingerprint: lambda risk, inner: Fingerprint(lambda: f"free intercept:{inner.fingerprint()}"),
     Rounding: FreeIntercept.rounding,
-    AtOnce: lambda risk, inner: replace(inner, free=True),
+    AtOnce: lambda risk, inner: AtOnce(inner.minimised, inner.rows, risk.settled),
     **dict.fromkeys((Traffic, Space, ProblemSize, QuadraticModel, RowParts), lambda risk, inner: inner),
 }
 """Abilities of the risk that a free intercept offers, by kind, and how they change; it withholds all others."""
@@ -193,7 +199,10 @@ class ProfiledPhi(ScoreFunction):
         )
         self._last = _Search(np.zeros(phi.facts.scores_per_row))
         self._past = Past()
-        self._rounding = rounding_of_sums(phi)
+
+    @cached_property
+    def _rounding(self) -> float:
+        return rounding_of_sums(self.phi)
 
     def metered(self, meter: Meter) -> ProfiledPhi:
         """The same, timed; searches for several constants, which may be long, go on from here each for itself."""

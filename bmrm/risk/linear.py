@@ -7,7 +7,7 @@ from copy import copy
 from functools import cached_property
 from itertools import pairwise
 from types import NoneType
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -161,7 +161,8 @@ class LinearRisk:
         offer = OFFERS.get(kind)
         if offer is None or (kind in AT_RANDOM and not self.rows_map.X.resident):
             return None
-        return cast("T | None", offer(self))
+        found: T | None = offer(self)
+        return found
 
     def raw_weights(self, w: Vector) -> tuple[Array, Vector]:
         """Weights (features,) or (features, K) and intercept (K,) for raw features, `columns` and bias folded in.

@@ -21,6 +21,7 @@ from bmrm.losses._core.prepared import PreparedRows
 from bmrm.losses._core.row import Row
 from bmrm.problem import Vector
 from bmrm.problem.abilities import AtOnce, ReachedAtOnce
+from bmrm.problem.basics import provides
 from bmrm.problem.results import is_own
 
 SHARE = 0.25
@@ -53,13 +54,10 @@ Wanted = Callable[[float], float]
 def at_once(risk: Any) -> AtOnce | None:
     """The ability of a `LinearRisk`, for smooth losses of the package that are written as functions of one row."""
     loss, bound = risk.loss, risk.bound
-    of, bare = type(loss), bound.bare
-    known = all(isinstance(getattr(of, name, None), Row) for name in ("value_slope", "curvature"))
-    if (
-        not (known and bare.smooth and is_own(loss) and isinstance(bare, PreparedRows))
-        or risk.layout.extra
-        or bound.learns
-    ):
+    of: Any = type(loss)
+    bare = bound.bare
+    fits = bare.smooth and is_own(loss) and provides(bare, PreparedRows) and _by_rows(of)
+    if not fits or risk.layout.extra or bound.learns:
         return None
 
     def minimised(l2: float, free: bool, wanted: Wanted, most: int) -> ReachedAtOnce | None:
@@ -69,7 +67,13 @@ def at_once(risk: Any) -> AtOnce | None:
         with np.errstate(over="ignore", invalid="ignore"):  # what overflows does not get there
             return newton(rows, of, l2, free, wanted, most)
 
-    return AtOnce(minimised)
+    return AtOnce(minimised, bare.rows)
+
+
+@cache
+def _by_rows(loss: type) -> bool:
+    """Whether values, slopes and second derivatives of a loss are functions of one row."""
+    return all(isinstance(getattr(loss, name, None), Row) for name in ("value_slope", "curvature"))
 
 
 def _table(map: Any) -> NDArray[np.float64]:

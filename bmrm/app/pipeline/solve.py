@@ -149,9 +149,9 @@ def solve(
         problem with these features and labels; only that of rank 0 is used.
     facts : description of the problem, see `bmrm.app.pipeline.fingerprint`, if the bound of a model may belong to it.
     """
-    ready = prepared(data, problem, group, others)
-    problem, bias = ready.problem, BIASES[problem.bias]
-    with one_thread(ready.threads):
+    with one_thread(problem.threads or group.cores_per_rank):
+        ready = prepared(data, problem, group, others)
+        problem, bias = ready.problem, BIASES[problem.bias]
         follower = None
         if problem.follow is not None:
             rows = (others or {})["validation"]

@@ -136,7 +136,10 @@ def refuse_degenerate(phi: ScoreFunction) -> None:
     zero = phi.constant(np.zeros(phi.facts.scores_per_row))
     for direction in np.eye(phi.facts.scores_per_row):
         with np.errstate(over="ignore", invalid="ignore"):  # of values there
-            _, derivatives = phi.along(zero, phi.constant(direction))(np.array([-FAR, -NEARER, 0.0, NEARER, FAR]))
+            curve = phi.along(zero, phi.constant(direction))
+            if curve(np.array([-FAR, FAR]))[1].all():
+                return
+            _, derivatives = curve(np.array([-FAR, -NEARER, 0.0, NEARER, FAR]))
         # so far off formulas of a user's may overflow, and their slopes be 0
         both = np.any(derivatives[:2]) and np.any(derivatives[-2:])
         if phi.facts.scores_per_row == 1 and np.any(derivatives) and not both:

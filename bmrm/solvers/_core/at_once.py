@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from bmrm.kernels.blas_threads import one_thread
+from bmrm.kernels.compiling import COMPILING, working_clock
 from bmrm.problem import (
     Callback,
     Elastic,
     Iteration,
     Regularizer,
     Risk,
-    Scored,
     Solution,
     Start,
     Status,
@@ -22,9 +20,8 @@ from bmrm.problem import (
     provides,
     relative_gap,
 )
-from bmrm.problem.abilities import AtOnce, ProblemSize, ReachedAtOnce
+from bmrm.problem.abilities import AtOnce
 from bmrm.problem.results import is_own
-from bmrm.solvers._core.budget import Budget
 from bmrm.solvers._core.monitor import LITTLE, IterativeSolver
 
 NARROW = 64
@@ -57,29 +54,26 @@ def at_once(
     asked = start is not None or callback is not None or options.time_limit is not None or options.tolerance < LEAST
     if asked or not (provides(regularizer, Elastic) and is_own(regularizer) and regularizer.l1 == 0.0):
         return None
-    offered, size = ability(risk, AtOnce), ability(risk, ProblemSize)
-    if offered is None or size is None or risk.dim > NARROW or size.rows * risk.dim > LITTLE:
+    offered = ability(risk, AtOnce)
+    if offered is None or risk.dim > NARROW or offered.rows * risk.dim > LITTLE:
         return None
-    with Budget() as budget, one_thread():
+    begin, compiled = working_clock(), COMPILING.seconds
+    with one_thread():
         found = offered.minimised(
             regularizer.l2,
-            offered.free,
+            offered.settled is not None,
             lambda objective: options.goal(objective) * abs(objective),
             min(MOST, options.max_iterations),
         )
-        spent = budget.seconds, budget.compiling
-    return None if found is None else _told(options, risk, found, spent)
-
-
-def _told(options: IterativeSolver, risk: Risk, found: ReachedAtOnce, spent: tuple[float, float]) -> Solution | None:
-    J, (seconds, compiling) = found.objective, spent
+    if found is None:
+        return None
+    J, seconds = found.objective, working_clock() - begin
     bound = max(found.bound, risk.infimum)
     if not (bound <= J and relative_gap(J, bound) <= options.goal(J)):
         return None
-    details: dict[str, Any] = {}
-    scored = ability(risk, Scored)
-    if scored is not None and scored.intercept is not None:
-        scored.intercept.settled.note(found.w, np.array([found.constant]), J)
+    details = {}
+    if offered.settled is not None:
+        offered.settled.note(found.w, np.array([found.constant]), J)
         details["intercept"] = found.constant
     return Solution(
         w=found.w,
@@ -92,5 +86,5 @@ def _told(options: IterativeSolver, risk: Risk, found: ReachedAtOnce, spent: tup
         history=(Iteration(found.steps, J, bound, found.passes, seconds),),
         solver=f"newton ({REASON})",
         details=details,
-        seconds_compiling=compiling,
+        seconds_compiling=COMPILING.seconds - compiled,
     )
