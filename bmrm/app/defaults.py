@@ -63,7 +63,7 @@ def kinds_of(data: Dataset) -> dict[str, Any]:
         return {"shape": list(y.shape)}
     values = np.unique(y if data.targets.weights is None else y[data.targets.weights > 0.0])
     floats = y.dtype.kind == "f" and not is_whole(dtype)
-    whole = not floats or bool(np.all(values == np.rint(values)))
+    whole = not floats or bool((values == np.rint(values)).all())
     return {"floats": floats, "whole": whole, "values": (values[:3] if floats else values).tolist()}
 
 

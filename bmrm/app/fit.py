@@ -244,7 +244,7 @@ class _Choice:
 
 def _follow(validation: Any, metrics: Sequence[str], every: int, stop: Any) -> Follow | None:
     """What is followed; InputError where it is not clear."""
-    if isinstance(metrics, str) or not isinstance(metrics, Sequence):
+    if not isinstance(metrics, (list, tuple)) and (isinstance(metrics, str) or not isinstance(metrics, Sequence)):
         raise InputError(f"follow is {shown(metrics)}, expected a list of names of measures")
     stopping = stopping_of(stop)
     if not metrics and stopping is None:

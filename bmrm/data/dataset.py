@@ -21,6 +21,9 @@ from bmrm.data.raw_columns import NUMBER, Coding, RawTable
 from bmrm.problem import Check, InputError, Targets, Vector, unchecked
 from bmrm.problem import shown as shown_value
 
+FEW = 10_000
+"""Entries of which a temporary array costs less than to ask for no warnings."""
+
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
@@ -42,7 +45,7 @@ class Dataset:
     sources: tuple[tuple[str, int], ...] = ()
 
     def __post_init__(self) -> None:
-        if not isinstance(self.X, (Features, np.ndarray)) or len(self.X.shape) != 2:
+        if not isinstance(self.X, (np.ndarray, Features)) or len(self.X.shape) != 2:
             raise InputError(
                 f"X is {shown_value(self.X)}, expected a Csr or an array (rows, features); `Dataset.from_arrays` takes "
                 "others"
@@ -330,7 +333,7 @@ def check_matrix(X: Any, names: Sequence[str] | None = None) -> Matrix:
         raise InputError(f"X is {shown_value(X)}, expected an array (rows, features)")
     if dense.ndim != 2:
         raise InputError(f"X has shape {dense.shape}, expected (rows, features)")
-    if np.iscomplexobj(dense):
+    if dense.dtype.kind == "c":
         raise InputError("X is complex, expected real numbers")
     if dense.dtype != np.float32:
         dense = _to_float64(dense, "X")
@@ -515,13 +518,17 @@ def _finite_csr(matrix: Csr) -> Csr:
 
 
 def _all_finite(array: NDArray[Any]) -> bool:
-    # The sum is finite where every term is, unless it overflows: a cheap first look without a temporary.
-    with np.errstate(over="ignore", invalid="ignore"):
-        return bool(np.isfinite(array.sum(dtype=np.float64))) or bool(np.isfinite(array).all())
+    if array.size > FEW:  # the sum is finite where every term is, unless it overflows: no temporary
+        with np.errstate(over="ignore", invalid="ignore"):
+            if np.isfinite(array.sum(dtype=np.float64)):
+                return True
+    return bool(np.isfinite(array).all())
 
 
 def _to_float64(array: NDArray[Any], name: str) -> NDArray[np.float64]:
-    if np.iscomplexobj(array):
+    if array.dtype == np.float64:
+        return np.asarray(array)
+    if array.dtype.kind == "c":
         raise InputError(f"{name}: complex numbers, expected real ones")
     if array.dtype.kind in "USmMV":
         kind = "text" if array.dtype.kind in "US" else str(array.dtype)

@@ -60,6 +60,8 @@ class Coding:
         cls, categorical: Any = None, text: Any = None, missing: Any = REFUSE, drop_first: Any = False, rare: Any = None
     ) -> Coding:
         """What was given, checked; InputError names the argument."""
+        if categorical is None and text is None and missing is REFUSE and drop_first is False and rare is None:
+            return PLAIN
         if isinstance(categorical, (str, int)) and not isinstance(categorical, bool):
             categorical = (categorical,)
         named = () if categorical is None else categorical
@@ -87,8 +89,9 @@ class Coding:
     @property
     def stated(self) -> tuple[str, ...]:
         """The names of what is not as it is by default."""
-        default = Coding()
-        return tuple(one.name for one in fields(self) if getattr(self, one.name) != getattr(default, one.name))
+        if self == PLAIN:
+            return ()
+        return tuple(one.name for one in fields(self) if getattr(self, one.name) != getattr(PLAIN, one.name))
 
     @property
     def wanted(self) -> dict[Key, str]:
@@ -104,6 +107,10 @@ class Coding:
             For a column that is not there, or not once; `name` is that of the table.
         """
         return {place_of(key, names, name): kind for key, kind in self.wanted.items()}
+
+
+PLAIN = Coding()
+"""Of columns of which nothing is wanted."""
 
 
 def place_of(key: Key, names: Sequence[str], name: str) -> int:

@@ -56,7 +56,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Callable, Sequence
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any, ClassVar, Literal, cast
 
 import numpy as np
@@ -178,14 +178,13 @@ class RowLoss(LossBase):
     @cached_property
     def scalars(self) -> tuple[float, ...]:
         """The parameters, in the order of the fields."""
-        return tuple(float(getattr(self, field.name)) for field in dataclasses.fields(cast("Any", self)))
+        cls: Any = type(self)
+        return tuple([float(getattr(self, name)) for name in _fields_of(cls)])
 
     def _prepared(self, targets: Targets, y: NDArray[Any], scores_per_row: int, summary: Summary) -> PreparedRows:
-        kind = SharedRows if provides(self, HasRowShares) else PREPARED[_abilities(self)]
-        kind = kind if self.settle_scores_row is None or self.offset_scores_row is None else ProximalScoresRows
         compiled = (self.kernel, self.along_kernel, self.prox_row)
-        arguments = self.arguments(summary) if any(kernel is not None for kernel in compiled) else ()
-        return kind(self, y, domain.checked_weights(targets, self.title), scores_per_row, arguments)
+        arguments = () if compiled == (None, None, None) else self.arguments(summary)
+        return _prepared_as(self)(self, y, domain.checked_weights(targets, self.title), scores_per_row, arguments)
 
 
 class OneScoreLoss(RowLoss):
@@ -356,9 +355,24 @@ class MulticlassLoss(RowLoss):
         return chosen
 
 
-def _abilities(loss: RowLoss) -> tuple[bool, bool, bool]:
-    """Whether the loss has curvature products, a curvature by rows, and a proximal map."""
-    return provides(loss, HasRowHessian), provides(loss, HasRowCurvature), provides(loss, HasRowProx)
+_KINDS: dict[type, type[PreparedRows]] = {}
+
+
+def _prepared_as(loss: RowLoss) -> type[PreparedRows]:
+    """The class of rows prepared for a loss, by what its class has; looked up once for each."""
+    found = _KINDS.get(type(loss))
+    if found is None:
+        known = provides(loss, HasRowHessian), provides(loss, HasRowCurvature), provides(loss, HasRowProx)
+        found = SharedRows if provides(loss, HasRowShares) else PREPARED[known]
+        if loss.settle_scores_row is not None and loss.offset_scores_row is not None:
+            found = ProximalScoresRows
+        _KINDS[type(loss)] = found
+    return found
+
+
+@cache
+def _fields_of(cls: type) -> tuple[str, ...]:
+    return tuple(field.name for field in dataclasses.fields(cast("Any", cls)))
 
 
 def signs(targets: Targets, summary: Summary, loss: str) -> Array:

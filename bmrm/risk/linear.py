@@ -116,7 +116,10 @@ class LinearRisk:
         self.dim = self.map.dim
         self._workers = workers
         self._columns: ColumnCopies | None = None
-        self._plan = self.plan(0, data.rows) if self.bound.divisible else []
+
+    @cached_property
+    def _plan(self) -> list[list[Chunk]]:
+        return self.plan(0, self.data.rows) if self._whole is None else self._whole._plan
 
     def metered(self, meter: Meter) -> LinearRisk:
         """The same risk, charged to `meter`; `rows_map`, which is used within passes, is not.

@@ -62,6 +62,7 @@ class BoundLoss:
     bare : the loss of scores that have the offset of the targets.
     offset : that, in the shape of the scores; None without.
     whole : the loss of scores to which the offset is added.
+    layout : how scores lie in an array.
     divisible : whether the loss is a sum over rows, or over groups of rows.
     """
 
@@ -86,6 +87,7 @@ class BoundLoss:
             refuse_offset(self.facts, self.bare.extra_dim)
             self.offset = fitting(targets.offset, self.bare.scores_per_row, self.facts)
         self.whole = self._with_offset(self.bare, slice(None))
+        self.layout = ScoreLayout(self.whole.scores_per_row, self.whole.extra_dim)
 
     def _with_offset(self, bare: PreparedLoss, rows: slice | NDArray[np.int64]) -> PreparedLoss:
         return bare if self.offset is None else OffsetLoss(bare, self.offset[rows])
@@ -94,11 +96,6 @@ class BoundLoss:
     def learns(self) -> bool:
         """Whether the loss minimises something out besides an intercept."""
         return type(self.bare).learned is not PreparedLoss.learned or "learned" in vars(self.bare)
-
-    @property
-    def layout(self) -> ScoreLayout:
-        """How scores lie in an array."""
-        return ScoreLayout(self.whole.scores_per_row, self.whole.extra_dim)
 
     def told(self, value: float) -> float:
         """A value of the loss; +inf for nan, which is left where the differences of scores are beyond float64.

@@ -20,7 +20,7 @@ columns)."""
 
 def features_of(matrix: Matrix | Features) -> Features:
     """The rows as solvers see them."""
-    return matrix if isinstance(matrix, Features) else Dense(matrix)
+    return Dense(matrix) if isinstance(matrix, np.ndarray) else matrix
 
 
 def plain_matrix(rows: Features) -> Matrix:

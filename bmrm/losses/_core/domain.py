@@ -47,9 +47,11 @@ def refuse_weights(targets: Targets, loss: str) -> None:
 
 def summary_of_rows(targets: Targets, loss: str) -> Summary:
     """Number of rows and sum of weights, without labels."""
-    weights = checked_weights(targets, loss)
+    rows, weights = targets.rows, checked_weights(targets, loss)
+    if weights is None:
+        return Summary(rows, float(rows))
     with np.errstate(over="ignore"):  # inf stands for a sum beyond float64
-        return Summary(targets.rows, float(targets.rows) if weights is None else float(weights.sum()))
+        return Summary(rows, float(weights.sum()))
 
 
 def summary_of_labels(targets: Targets, loss: str) -> Summary:
@@ -95,7 +97,7 @@ def numbers(targets: Targets, loss: str) -> Vector:
     if y.ndim != 1:
         raise InputError(f"{loss}: the targets have shape {y.shape}, expected one number per row")
     values = np.array(y, np.float64)
-    bad = np.flatnonzero(~np.isfinite(values))
+    bad = (~np.isfinite(values)).nonzero()[0]
     if bad.size:
         raise InputError(f"{loss}: the target of row {bad[0]} is {values[bad[0]]}, expected a finite number")
     return values
@@ -165,7 +167,7 @@ def _flat_labels(targets: Targets, loss: str) -> NDArray[Any]:
     if y.dtype.kind in "ib" or is_whole(targets.dtype):
         return y.astype(np.int64)
     y = y.astype(np.float64)
-    bad = np.flatnonzero(~np.isfinite(y))
+    bad = (~np.isfinite(y)).nonzero()[0]
     if bad.size:
         raise InputError(f"{loss}: the label of row {bad[0]} is {y[bad[0]]}, expected a finite number or text")
     return y

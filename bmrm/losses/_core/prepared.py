@@ -281,7 +281,7 @@ def envelope_kernels(loss: Any) -> tuple[Kernel, Kernel] | None:
 
 def _least(floor: Array | float, weights: Vector | None, mass: float) -> float:
     """The weighted sum of infima of rows, a rounding error below it where they differ."""
-    if np.ndim(floor) == 0:
+    if not isinstance(floor, np.ndarray) or floor.ndim == 0:
         return float(floor) * mass if mass else 0.0
     each = np.asarray(floor) if weights is None else weigh(weights, np.asarray(floor))
     return float(each.sum() - 1e-15 * np.abs(each).sum())
