@@ -101,11 +101,12 @@ def without_lambda(regularizer: Any) -> dict[str, Any] | None:
 
 def regularizer_of(data: Dataset, regularizer: Any, lam: float | None) -> tuple[Any, bool]:
     """The instance, of `l2` for None, and whether its lambda is 1 / m since none is given."""
-    regularizer = "l2" if regularizer is None else regularizer
+    regularizer, word = "l2" if regularizer is None else regularizer, "lam"
     section = without_lambda(regularizer) if lam is None else None
     if section is not None:
-        regularizer, lam = section, default_lambda(data)
-    word = "lambda" if isinstance(regularizer, Mapping) and "lambda" in regularizer else "lam"  # as it stands there
+        regularizer, lam, word = section if len(section) > 1 else section["name"], default_lambda(data), "lambda"
+    elif isinstance(regularizer, Mapping) and "lambda" in regularizer:
+        word = "lambda"  # as it stands there
     return REGULARIZERS.instance(regularizer, {} if lam is None else {word: lam}), section is not None
 
 

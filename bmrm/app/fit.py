@@ -44,6 +44,7 @@ from bmrm.problem import (
     Solver,
     Start,
     Vector,
+    bound,
     shown,
 )
 from bmrm.registry import Range, checked_value
@@ -184,21 +185,22 @@ def fit(
     plain = rows_of(X, y, sample_weight, offset, groups, coding)
     loss = "hinge" if loss is None and (classes, labels) != (TOGETHER, TOGETHER) else loss
     choice = _Choice.of(plain, loss, regularizer, lam)
+    weights, followed = checked(class_weight), _follow(validation, follow, follow_every, stop)
+    refuse_unlabelled(plain, choice.loss)
+    loss = loss_of_columns(choice.loss, classes, labels, plain, Alone())
+    shares = are_shares(plain, loss)
     problem = Problem(
-        loss=choice.loss,
+        loss=loss,
         regularizer=choice.regularizer,
         solver=given,
         bias=default_bias(choice.loss) if bias is None else bias,
         scale=scale,
         positive_label=positive_label,
-        class_weight=checked(class_weight),
+        class_weight=weights,
+        shares=shares,
         threads=threads,
-        follow=_follow(validation, follow, follow_every, stop),
+        follow=followed,
     )
-    refuse_unlabelled(plain, problem.loss)
-    problem = replace(problem, loss=loss_of_columns(problem.loss, classes, labels, plain, Alone()))
-    shares = are_shares(plain, problem.loss)
-    problem = replace(problem, shares=shares)
     data, featured = SCALINGS[scale].rows(rows_of_labels(plain, problem.loss) if shares else plain), None
     if isinstance(start, (str, PathLike)):
         start = start_of_file(Path(start), _facts(problem, plain, section_of(mapping)))
@@ -313,4 +315,4 @@ def minimize(
         sample.sample_loss(risk.loss, risk.data.targets, risk.summary)
     w = start.w if isinstance(start, Start) else start
     sample.sample_risk(risk, w, always=isinstance(risk, StructuredRisk))
-    return solved(chosen, risk, regularizer, start, callback)
+    return solved(chosen, risk, bound(regularizer, risk), start, callback)

@@ -42,11 +42,9 @@ def are_shares(data: Dataset, loss: Any, group: Group | None = None) -> bool:
     told = group.gather(kinds_of(data))
     with together(group):
         if told is not None:
-            kinds = [one for one in told if one]
-            several = any("shape" in one for one in kinds)
-            values = {value for one in kinds for value in one.get("values", ())}
-            broken = any(one.get("floats") and not one["whole"] for one in kinds)
-            found = several or (facts.task == "binary" and broken and len(values) > 2)
+            found = any("shape" in one for one in told)
+            if not found and facts.task == "binary" and any(one.get("floats") and not one["whole"] for one in told):
+                found = len({value for one in told for value in one.get("values", ())}) > 2
     return bool(group.broadcast(found))
 
 

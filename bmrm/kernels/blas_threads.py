@@ -66,10 +66,14 @@ def _one_thread(before: Allowance, large: int | None) -> Iterator[None]:
     counts = _counted()
     outside = {library.filepath: before.of(library, now) for library, now in counts}
     token = _allowance.set(Allowance(min(before.most, large or before.most), outside))
+    several = [(library, now) for library, now in counts if now != 1]
     try:
-        with _set(counts, lambda library, now: 1):
-            yield
+        for library, _ in several:
+            library.set_num_threads(1)
+        yield
     finally:
+        for library, now in several:
+            library.set_num_threads(now)
         _allowance.reset(token)
 
 

@@ -32,8 +32,9 @@ def merged_summary(targets: Targets, loss: Loss, group: Group) -> Summary:
     """Collective: what `loss` must know of the targets of all ranks; InputError where all of these weigh 0."""
     with together(group):
         mine = loss.summarise(targets)
-    weights = np.ones(targets.rows) if targets.weights is None else np.asarray(targets.weights, np.float64)
-    rows, heaviest = group.max(np.array([targets.rows, weights.max(initial=0.0)], np.float64))
+    own = targets.weights
+    most = 1.0 if own is None else np.asarray(own, np.float64).max(initial=0.0)
+    rows, heaviest = group.max(np.array([targets.rows, most], np.float64))
     with together(group):
         if rows and heaviest == 0.0:
             raise InputError("weights are all zero, expected at least one above 0")

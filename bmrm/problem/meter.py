@@ -177,8 +177,10 @@ def timed_curve(
 
     @wraps(method)
     def call(self: M, /, *arguments: P.args, **options: P.kwargs) -> Callable[[Any], R]:
-        curve = self.meter.timed(0.0, method, self, *arguments, **options)
         meter = self.meter
-        return curve if meter is UNMETERED else lambda t: meter.timed(0.0, curve, t)
+        if meter is UNMETERED:
+            return method(self, *arguments, **options)
+        curve = meter.timed(0.0, method, self, *arguments, **options)
+        return lambda t: meter.timed(0.0, curve, t)
 
     return call

@@ -362,9 +362,8 @@ class LossPhi(ScoreFunction):
     @timed
     def constant(self, b: Vector) -> Array:
         """The scores whose every row is `b`, shape (scores per row,)."""
-        b = np.atleast_1d(np.asarray(b, np.float64))
         f = self._layout.new(self.bound.rows, np.zeros(self._layout.extra))
-        self._layout.table(f)[:] = b[0] if self.facts.scores_per_row == 1 else b
+        self._layout.table(f)[:] = b
         return f
 
     @timed

@@ -160,6 +160,7 @@ def solve(
         def work(whole: Risk) -> Model:
             assert problem.solver is not None
             minimised: Any = bias.wrap(whole)
+            omega = bound(problem.regularizer, minimised)
 
             def model_of(solution: Solution) -> Model:
                 return ready.model(minimised, solution, problem.regularizer)
@@ -171,21 +172,19 @@ def solve(
             with watch(model_of) as callback:
                 if follower is not None:
                     callback = follower.beside(callback, model_of)
-                solution = solved(problem.solver, minimised, problem.regularizer, first, callback)
+                solution = solved(problem.solver, minimised, omega, first, callback)
             model = model_of(solution)
             if ready.moved_back is not None and model.weights.ndim > 1 and not ready.own:
-                omega_of = bound(problem.regularizer, whole)
-                other = model_of(without_common(solution, minimised, omega_of, model.weights.shape[1]))
+                other = model_of(without_common(solution, minimised, omega, model.weights.shape[1]))
                 if other.solution.objective < model.solution.objective:  # type: ignore[union-attr]
                     model = other
-            said = ready.said(minimised, model)
+            said = ready.said(minimised, omega, model)
             if said:
                 found = model.solution
                 message = "; ".join(filter(None, (found.message, said)))
                 model = model_of(replace(found, message=message))
             if follower is None:
                 return model
-            omega = bound(problem.regularizer, whole)
             return follower.finished(model, model_of, lambda w: minimised.value_and_subgradient(w)[0] + omega.value(w))
 
         model = lead(ready.risk, group, work)
@@ -254,12 +253,14 @@ class Prepared:
         told: Any = regularizer
         if self.asked is not None:
             told = replace(self.asked, lam=told.lam)
-        problem, w = replace(self.problem, regularizer=told), solution.w
+        problem, w = self.problem, solution.w
+        if told is not problem.regularizer:
+            problem = replace(problem, regularizer=told)
         bias, own, columns, data = BIASES[problem.bias], self.own, self.columns, self.data
-        omega = bound(regularizer, minimised).value(w)
         inputs = _table(w[: w.size - own], data.features + bias.constant_feature)
         known = solution.details.get(CONSTANT)
         if known is None:
+            omega = bound(regularizer, minimised).value(w)
             table, intercept = bias.read(minimised, w, inputs, solution.objective, omega)
         else:
             table, intercept = inputs, np.array([float(known)])
@@ -273,17 +274,21 @@ class Prepared:
             assert problem.solver is not None
             raw, folded = columns.raw_weights(table, intercept)
             solution = as_folded(solution, minimised, omega, folded, raw, moved_back, problem.solver)
-        arrays = _learned(minimised, w)
+        arrays = bias.learned(minimised, w)
         if own:
             arrays |= problem.loss.named_parameters(w[w.size - own :], len(self.summary.labels))
         has_offset = data.targets.offset is not None
         return _model(problem, self.summary, columns, solution, table, intercept, arrays, data.layout, has_offset)
 
-    def said(self, minimised: Any, model: Model) -> str:
-        """What is to be said of a model: that nothing was learned, why there is no minimum, what went wrong."""
+    def said(self, minimised: Any, omega: Regularizer, model: Model) -> str:
+        """What is to be said of a model: that nothing was learned, why there is no minimum, what went wrong.
+
+        Parameters
+        ----------
+        minimised, omega : the risk with its intercept, and the regularizer bound to it.
+        """
         problem, said = self.problem, [self.notes]
         solution, loss_facts = model.solution, facts_of(problem.loss)
-        omega = bound(problem.regularizer, minimised)
         if self.differ and self.center is None:
             no_better = zeros_are_as_good(minimised, omega, model.weights, solution)
             said.append(nothing_learned(loss_facts, omega, model.weights, solution, no_better))
@@ -336,12 +341,14 @@ def prepared(data: Dataset, problem: Problem, group: Group, others: Mapping[str,
                 lam = lambda_of(problem.relative, ranged, inner, group)
                 problem = replace(problem, regularizer=replace(problem.regularizer, lam=lam))  # type: ignore[type-var]
             given: Any = problem.regularizer
-            problem = replace(problem, regularizer=_of_features(plain(given), ranged, inner))
-            rescaled = _rescaled(problem.regularizer)
+            equal = _of_features(plain(given), ranged, inner)
+            rescaled = _rescaled(equal)
             asked = given if rescaled is not None or has_center(given) else None
             if rescaled is not None:
                 by, equal = rescaled
-                problem, columns, inner = replace(problem, regularizer=equal), columns.divided(by), inner.divided(by)
+                columns, inner = columns.divided(by), inner.divided(by)
+            if equal is not given:
+                problem = replace(problem, regularizer=equal)
             center = None if wanted is None else wanted.scaled(columns, constant)
             if center is not None:
                 ranged = with_scores_of(ranged, center, inner, constant, problem.loss, threads)
@@ -460,14 +467,13 @@ def with_threshold(
 def solved(
     solver: Solver, risk: Risk, regularizer: Regularizer, start: Vector | Start | None, callback: Callback | None
 ) -> Solution:
-    """The solver's result; a user's regularizer and solver are checked.
+    """The solver's result, for a regularizer that is bound to the risk; a user's one, and a user's solver, are checked.
 
     Raises
     ------
     InputError
         The regularizer violates a law on a sample, or the solver returns no `Solution`, or one of another problem.
     """
-    regularizer = bound(regularizer, risk)
     sample.sample_regularizer(regularizer, risk.dim)
     from bmrm.solvers._core.monitor import IterativeSolver
 
@@ -527,15 +533,6 @@ def _refuse_free_intercept(loss: Any) -> None:
 def _own_parameters(loss: Any, labels: int) -> int:
     """The number of parameters of the loss at the end of w."""
     return loss.extra_parameters(labels) if provides(loss, HasParameters) else 0
-
-
-def _learned(risk: Risk, w: Vector) -> dict[str, NDArray[np.float64]]:
-    """Parameters other than the intercept that the loss minimises out, such as cut points; {} for most losses."""
-    scored = ability(risk, Scored)
-    if scored is None:
-        return {}
-    map = scored.map
-    return scored.phi.learned(lambda: map.matvec(w))
 
 
 def _model(
@@ -609,6 +606,14 @@ class Bias:
         """
         return table, np.zeros(1 if table.ndim == 1 else table.shape[1])
 
+    def learned(self, risk: Risk, w: Vector) -> dict[str, NDArray[np.float64]]:
+        """Parameters that the loss minimises out, such as cut points; {} for most losses, and beside an intercept."""
+        scored = ability(risk, Scored)
+        if scored is None:
+            return {}
+        map = scored.map
+        return scored.phi.learned(lambda: map.matvec(w))
+
 
 class _Regularized(Bias):
     constant_feature = True
@@ -622,6 +627,9 @@ class _Free(Bias):
         from bmrm.risk.intercept import FreeIntercept
 
         return FreeIntercept(risk)
+
+    def learned(self, risk: Risk, w: Vector) -> dict[str, NDArray[np.float64]]:
+        return {}
 
     def read(self, risk: Any, w: Vector, table: Table, objective: float, omega: float) -> tuple[Table, Vector]:
         from bmrm.risk.intercept import FreeIntercept

@@ -58,9 +58,12 @@ def summary_of_labels(targets: Targets, loss: str) -> Summary:
     """As `summary_of_rows`, with the distinct labels in sort order and the rows that have each."""
     rows = summary_of_rows(targets, loss)
     labels, counts = np.unique(_present(_flat_labels(targets, loss), targets), return_counts=True)
-    found = dict.fromkeys(targets.classes, 0) | dict(zip(labels.tolist(), counts.tolist(), strict=True))
-    known = tuple(sorted(found, key=lambda label: (label,)))
-    return Summary(rows.rows, rows.weight, known, tuple(found[label] for label in known), dtype=targets.dtype)
+    known, many = tuple(labels.tolist()), tuple(counts.tolist())
+    if targets.classes:
+        found = dict.fromkeys(targets.classes, 0) | dict(zip(known, many, strict=True))
+        known = tuple(sorted(found, key=lambda label: (label,)))
+        many = tuple(found[label] for label in known)
+    return Summary(rows.rows, rows.weight, known, many, dtype=targets.dtype)
 
 
 def label_positions(targets: Targets, labels: Sequence[float | str], loss: str) -> NDArray[np.int64]:
