@@ -11,6 +11,7 @@ import time
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from types import NoneType
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 
@@ -67,6 +68,8 @@ CHECKED: Mapping[str, tuple[tuple[type, ...], Range]] = {
     "verbose": ((int, bool), Range(least=0)),
 }
 """Types and ranges of parameters."""
+UNCHECKED: tuple[tuple[type, ...], Range] = ((), Range())
+"""Those of others."""
 SOLVER_OPTIONS: Mapping[str, str] = {
     "tol": "tolerance",
     "max_iter": "max_iterations",
@@ -346,16 +349,30 @@ class LinearEstimator(BaseEstimator):
 
     def _value(self, name: str) -> Any:
         """A parameter, numbers of NumPy as those of Python; InputError where it is not what it may be."""
-        kinds, limits = CHECKED.get(name, ((), Range()))
+        kinds, limits = CHECKED.get(name, UNCHECKED)
         return checked_value(f"{self._title}: {name}", getattr(self, name), kinds, limits)
 
     def _is_default(self, name: str) -> bool:
-        value, default = getattr(self, name), inspect.signature(type(self).__init__).parameters[name].default
+        value, default = getattr(self, name), self._defaults()[name]
         return value is default or bool(value == default)
 
+    @classmethod
+    @cache
+    def _get_param_names(cls) -> list[str]:
+        """As of scikit-learn, which reads the signature at each call; read once for each class."""
+        names: list[str] = super()._get_param_names()
+        return names
+
+    @classmethod
+    @cache
+    def _defaults(cls) -> Mapping[str, Any]:
+        known: Any = cls.__init__
+        return {name: one.default for name, one in inspect.signature(known).parameters.items() if name != "self"}
+
     def _check_ranges(self) -> None:
-        for name in self._get_param_names():
-            self._value(name)
+        for name, default in self._defaults().items():
+            if getattr(self, name) is not default:
+                self._value(name)
 
     def _judge(self, solution: Solution) -> None:
         """Raise where there is no usable model, warn where the gap is wider than wanted."""
