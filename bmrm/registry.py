@@ -336,7 +336,7 @@ class Registry(Generic[P]):
     def make(self, name: str, options: Mapping[str, Any] | None = None) -> P:
         """An instance of `name` with the given options (YAML names); raises InputError for an unknown option."""
         entry = self.get(name)
-        known = entry.options
+        known = options_of(entry.cls)  # type: ignore[arg-type]
         fields = given_fields(f"{self.kind} {entry.name!r}", known, options or {})
         try:
             return entry.cls(**fields)

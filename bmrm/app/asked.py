@@ -88,7 +88,9 @@ def rows_of(X: Any, y: Any, sample_weight: Any, offset: Any, groups: Any, coding
 
 def without_lambda(regularizer: Any) -> dict[str, Any] | None:
     """The section of a name or a mapping that leaves lambda to the number of rows, by absence or None; else None."""
-    section = {"name": regularizer} if isinstance(regularizer, str) else regularizer
+    if isinstance(regularizer, str):
+        return {"name": regularizer} if needs_lambda(REGULARIZERS.get(regularizer)) else None
+    section = regularizer
     if not isinstance(section, Mapping) or not isinstance(section.get("name"), str):
         return None
     entry = REGULARIZERS.get(section["name"])

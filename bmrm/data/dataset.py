@@ -17,7 +17,7 @@ from bmrm.data.label_types import as_listed, is_na, of_one_type, stored
 from bmrm.data.labels import LabelSets
 from bmrm.data.layout import Layout, columns_of, shown
 from bmrm.data.matrix import Csr, Features, Matrix, nnz_of, part_of, rows_of, with_columns
-from bmrm.data.raw_columns import NUMBER, Coding, RawTable
+from bmrm.data.raw_columns import NUMBER, PLAIN, Coding, RawTable
 from bmrm.problem import Check, InputError, Targets, Vector, unchecked
 from bmrm.problem import shown as shown_value
 
@@ -258,7 +258,7 @@ def features_in(X: Any, coding: Coding | Encoding | None = None) -> Named:
 
 def coded(X: Any, coding: Coding | Encoding | None) -> tuple[Encoding | None, RawTable | None]:
     """The encoding for rows, and their columns; None where these are features as they are."""
-    if coding is None:
+    if coding is None or (type(X) is np.ndarray and coding is PLAIN):
         return None, None
     refuse_hidden(X, "X")
     if isinstance(coding, Encoding):
@@ -322,13 +322,15 @@ def named_matrix(X: Any) -> tuple[Matrix, tuple[str, ...] | None]:
 
 def check_matrix(X: Any, names: Sequence[str] | None = None) -> Matrix:
     """`X` as a `Csr` or a dense array of finite numbers; InputError names the first invalid row and column."""
-    if isinstance(X, Csr):
-        return _finite_csr(X.checked())
-    if is_sparse(X):
-        if len(X.shape) != 2:
-            raise InputError(f"X has shape {tuple(X.shape)}, expected (rows, features)")
-        return _finite_csr(Csr.from_scipy(X)).without_unit_values()
-    dense = plain_array(X, "X")
+    dense = X
+    if type(X) is not np.ndarray:
+        if isinstance(X, Csr):
+            return _finite_csr(X.checked())
+        if is_sparse(X):
+            if len(X.shape) != 2:
+                raise InputError(f"X has shape {tuple(X.shape)}, expected (rows, features)")
+            return _finite_csr(Csr.from_scipy(X)).without_unit_values()
+        dense = plain_array(X, "X")
     if dense.ndim == 0:
         raise InputError(f"X is {shown_value(X)}, expected an array (rows, features)")
     if dense.ndim != 2:
@@ -412,6 +414,8 @@ def _has_sets(y: Any) -> bool:
 
 def plain_array(values: Any, name: str) -> NDArray[Any]:
     """`np.asarray`; InputError for what that does not show, and for lists of different lengths, naming the first."""
+    if type(values) is np.ndarray:
+        return values
     refuse_hidden(values, name)
     if is_sparse(values):
         raise InputError(f"{name} is a sparse matrix, expected an array")

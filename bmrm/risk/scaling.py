@@ -100,7 +100,7 @@ def far_columns(data: Dataset, group: Adder) -> Vector | None:
     everywhere = X.everywhere()
     if data.rows:
         few = np.abs(X.block(np.array([0, data.rows // 2, data.rows - 1])).astype(np.float64))
-        everywhere &= few.max(axis=0) - few.min(axis=0) <= 4.0 / FAR * few.max(axis=0)  # others lie nearer to 0
+        everywhere &= few.min(axis=0) >= (1.0 - 4.0 / FAR) * few.max(axis=0)  # others lie nearer to 0
     if not group.max(np.array([float(everywhere.any())]))[0]:
         return None
     ends = np.full((2, data.features), -np.inf)

@@ -22,7 +22,7 @@ def targets_differ(facts: LossFacts, targets: Targets, summary: Summary, group: 
     if not facts.needs_targets:
         return False
     if summary.labels:
-        return sum(count > 0 for count in summary.counts) > 1
+        return sum(map(bool, summary.counts)) > 1
     width = max(1, summary.outputs)
     ends = np.full((2, width), -np.inf)
     y = np.asarray(targets.y)

@@ -133,8 +133,9 @@ def derivative_of(phi: ScoreFunction, f: Scores, step: Scores, mixture: Mixture)
 
 def refuse_degenerate(phi: ScoreFunction) -> None:
     """IncompatibleError where a constant added to all scores changes nothing, or alone leaves nothing to learn."""
-    zero = phi.constant(np.zeros(phi.facts.scores_per_row))
-    for direction in np.eye(phi.facts.scores_per_row):
+    count = phi.facts.scores_per_row
+    zero = phi.constant(np.zeros(count))
+    for direction in np.eye(count):
         with np.errstate(over="ignore", invalid="ignore"):  # of values there
             curve = phi.along(zero, phi.constant(direction))
             if curve(np.array([-FAR, FAR]))[1].all():
@@ -142,7 +143,7 @@ def refuse_degenerate(phi: ScoreFunction) -> None:
             _, derivatives = curve(np.array([-FAR, -NEARER, 0.0, NEARER, FAR]))
         # so far off formulas of a user's may overflow, and their slopes be 0
         both = np.any(derivatives[:2]) and np.any(derivatives[-2:])
-        if phi.facts.scores_per_row == 1 and np.any(derivatives) and not both:
+        if count == 1 and np.any(derivatives) and not both:
             raise IncompatibleError(
                 "an intercept alone brings the loss to its lowest value, whatever the weights, so a free one has no "
                 "meaning; use data.bias: regularized or none"

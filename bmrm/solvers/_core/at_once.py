@@ -22,6 +22,7 @@ from bmrm.problem import (
 )
 from bmrm.problem.abilities import AtOnce
 from bmrm.problem.results import is_own
+from bmrm.problem.solution import relative_goal
 from bmrm.solvers._core.monitor import LITTLE, IterativeSolver
 
 NARROW = 64
@@ -57,19 +58,20 @@ def at_once(
     offered = ability(risk, AtOnce)
     if offered is None or risk.dim > NARROW or offered.rows * risk.dim > LITTLE:
         return None
+    tolerances = options.tolerance, options.absolute_tolerance
     begin, compiled = working_clock(), COMPILING.seconds
     with one_thread():
         found = offered.minimised(
             regularizer.l2,
             offered.settled is not None,
-            lambda objective: options.goal(objective) * abs(objective),
+            lambda objective: relative_goal(objective, *tolerances) * abs(objective),
             min(MOST, options.max_iterations),
         )
     if found is None:
         return None
     J, seconds = found.objective, working_clock() - begin
     bound = max(found.bound, risk.infimum)
-    if not (bound <= J and relative_gap(J, bound) <= options.goal(J)):
+    if not (bound <= J and relative_gap(J, bound) <= relative_goal(J, *tolerances)):
         return None
     details = {}
     if offered.settled is not None:
