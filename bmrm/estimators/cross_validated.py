@@ -51,7 +51,7 @@ ATTRIBUTES_CV = {
 class CrossValidated(_Estimator):
     """What makes an estimator's model the one that a cross-validation has chosen, trained on all rows."""
 
-    alphas: int | Sequence[float] | None = 20
+    alphas: int | Sequence[float] | NDArray[np.float64] | None = 20
     cv: int | NDArray[Any] | Sequence[Any] | object = 5
     measure: str | None = None
     choose: Literal["best", "one_standard_error"] = "best"
