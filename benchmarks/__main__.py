@@ -7,6 +7,8 @@ import importlib
 import os
 import pkgutil
 import re
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
@@ -18,17 +20,18 @@ from benchmarks.harness import Table, machine  # noqa: E402
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "measurements.md"
 HEAD = """# Measurements
 
-Written by `make measurements`; every figure can be produced again by it, or by `python -m benchmarks NAME`. Medians,
+Written by `make measurements`; every section can be produced again by it, or by the command that it names. Medians,
 with the 5 % and 95 % quantiles of the repetitions where times are compared. Machine: {machine}.
 """
+APART = ("harness", "race", "papers", "two_trees", "decisions", "proved_choices", "__main__")
+"""Modules that measure nothing for this page: what is shared, and what has a command of its own."""
 MARK = re.compile(r"^<!-- (\w+) -->$", re.MULTILINE)
 """Stands before the section of a benchmark."""
 
 
 def main() -> None:
     """Run all benchmarks, or those named, and put their sections into the page; the others stay as they are."""
-    names = [module.name for module in pkgutil.iter_modules(benchmarks.__path__)]
-    known = [name for name in names if name not in ("harness", "race", "papers", "two_trees", "decisions", "__main__")]
+    known = names()
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("names", nargs="*", choices=[*known, []], help="benchmarks to run; all without a name")
     sections = _sections()
@@ -37,11 +40,21 @@ def main() -> None:
         if table is None:
             print(f"({name}: skipped, the shared data are missing)", flush=True)
             continue
-        print(table.markdown(), flush=True)
-        sections[name] = table.markdown()
+        sections[name] = section(name, table)
+        print(sections[name], flush=True)
     parts = [f"<!-- {name} -->\n{sections[name]}" for name in known if name in sections]
     PAGE.write_text("\n".join([HEAD.format(machine=machine()), *parts]))
     print(f"written: {PAGE}")
+
+
+def names() -> Sequence[str]:
+    """The benchmarks, in the order of the page."""
+    return [module.name for module in pkgutil.iter_modules(benchmarks.__path__) if module.name not in APART]
+
+
+def section(name: str, table: Table) -> str:
+    """The table as the page has it, with the command that makes it."""
+    return replace(table, note=f"By `python -m benchmarks {name}`.\n\n{table.note}").markdown()
 
 
 def _sections() -> dict[str, str]:
