@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 from bmrm.mpi.communicator import MpiGroup
 
 FIRST = 512
-"""Bytes of the first message of a request."""
+"""Bytes of the first message of a request: a head, `SHORT` numbers and some 200 characters of text; longer ones take a
+second message. Chosen without a sweep."""
 SHORT = 32
 """Most numbers of an array that is sent inside the message of its request."""
 HEAD, MAGIC = struct.Struct("<4sIII"), b"bmrm"

@@ -78,8 +78,9 @@ class CoordinateDescent(IterativeSolver):
 
     Parameters
     ----------
-    first_columns : size of the first working set; later ones are four times the number of columns in use. With blocks
-        it has a fiftieth of the columns at most, or 50 where that is less, and later ones are twice those in use.
+    first_columns : columns of the first working set (500 was chosen without a sweep); later ones have four times as
+        many as are in use. With blocks it has a fiftieth of all columns at most, or 50 where that is less, and later
+        ones have twice as many as are in use.
     sweeps : most sweeps over the columns of a model; conjugate gradient steps count as sweeps.
 
     Raises

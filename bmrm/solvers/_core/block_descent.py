@@ -31,18 +31,20 @@ from bmrm.solvers._core.working_set_newton import AIM, FINISH, MOST_AIM
 COLUMNS_NEEDED = "coordinate_descent needs the columns of the data in one process"
 GROWTH, FULL = 2, 0.75
 """Columns of a working set, in multiples of those of the blocks in use; twice as many where the last one had more than
-this share of its columns in use. Chosen with the next two on the data of `benchmarks/groups.py`, which judge them, too:
+this share of its columns in use. Chosen with the next two on the tuning half of `benchmarks/groups.py`:
 against 500 columns at first and four times those in use, least squares on 20,000 x 300 takes half the time; with nearly
 all of 2,000 columns in use, a third more."""
 LEAST, SHARE = 50, 50
 """A first working set has at most this part of all columns, but so many: at w = 0 little is known of those in use."""
 FINER = 0.2
-"""Factor by which models are solved more accurately once one was solved as accurately as the tolerance seems to ask."""
+"""Factor of the distance from optimality up to which models are solved, whenever one that was solved as far as the
+tolerance seemed to ask has not met it. Chosen without a sweep."""
 FIRST = 0.1
-"""Distance from optimality up to which the first Gram matrix is solved, over that of w = 0 and the tolerance: one step
-then often is enough."""
+"""Distance from optimality up to which the first Gram matrix of a quadratic is solved, over the tolerance times that of
+w = 0, where no gap is known yet: one step then often is enough on tall data. Chosen without a sweep."""
 CHEAPER = 0.1
-"""Factor of the share of a decrease that a model may be left with where sweeps over it do not read the rows."""
+"""Factor of the share of a decrease that a model of a loss that is not quadratic may be left with where its sweeps,
+by a Gram matrix, do not read the rows. Chosen without a sweep."""
 
 
 class BlockRun(Outer):

@@ -27,8 +27,9 @@ from bmrm.solvers._core.quadratic_walk import LONGEST, WIDEST, Descent, Units, q
 LARGEST = 500
 """Most columns of a block: its eigenvectors take some 10 times the cube of that in operations, about a second."""
 FIRST, SHARPER, ROUNDS, SWEEPS = 1.0, 0.3, 12, 20
-"""Accuracy of the first descent of a point, relative to what the gap allows; the factor and the number of the next; and
-the sweeps over all blocks in each, between which there are up to fifty over those in use."""
+"""Distance from optimality up to which the first descent of a point goes, over what the gap allows; factor of that of
+each next one; most descents of a point; most sweeps over all blocks in each, between which there are up to fifty over
+those in use. Chosen by hand on the tuning rows of `benchmarks/paths.py`, without a sweep."""
 NARROW = 400
 """Most weights for which the matrix, then of 1.3 MB, has all columns at once."""
 NO_STARTS, NO_ROWS = np.zeros(1, np.int64), np.zeros(1, np.uint32)

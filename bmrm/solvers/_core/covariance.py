@@ -22,8 +22,9 @@ data, 2.1 to 2.4 for sparse data with many entries in a row."""
 AT_ONCE = 40.0
 """Number of sweeps over dense columns from which copying them, in the time of ten sweeps, pays: measured."""
 AFRESH = 15.0
-"""The same where the next model has another curvature: copies of dense columns, and products of those of a block, are
-made for every one, too."""
+"""Number of sweeps over dense columns whose time a Gram matrix may take that serves one model, the next one having
+another curvature: copies of these columns, and products of those of a block, are made for every one, too. Chosen
+without a sweep; `benchmarks/groups.py` judges it (logistic)."""
 SPOILT = 0.2
 """Share of the largest violation that is left after a step only where a Gram matrix has become inaccurate by
 rounding."""

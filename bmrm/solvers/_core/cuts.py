@@ -35,7 +35,7 @@ taken: scores lose their digits where constants are large."""
 LOOKS = 30
 """Most evaluations at one w to improve the mixture of planes."""
 FIRST = 20
-"""Most evaluations for the first mixture, for each constant."""
+"""Most evaluations for the first mixture, for each constant: a limit, chosen without a sweep."""
 HUGE = 1e150
 """Sum of absolute terms from which products overflow: no plane is taken there."""
 SHIFT = 1e-12

@@ -19,7 +19,8 @@ from bmrm.solvers._core.monitor import IterativeSolver
 from bmrm.solvers._core.quadratic_walk import LONGEST, Descent, Units, quadratic
 
 FIRST, SHARPER, ROUNDS = 0.3, 0.2, 12
-"""Accuracy of the first descent of a point, relative to what the gap allows; the factor and the number of the next."""
+"""Distance from optimality up to which the first descent of a point goes, over what the gap allows; factor of that of
+each next one; most descents of a point. Chosen by hand on the tuning rows of `benchmarks/paths.py`, without a sweep."""
 NARROW = 400
 """Most weights for which the matrix, then of 1.3 MB, has all columns at once."""
 
