@@ -74,23 +74,45 @@ class Wanted:
         if self.calibrate is not None and (self.calibrate.folds is not None or not self.refit):
             raise InputError("calibrate: it takes the folds of the cross-validation, and needs refit")
 
-    def names(self, loss: Any) -> tuple[tuple[str, ...], str]:
-        """The measures, and the one that chooses; InputError for one that does not fit or has no best value."""
+    def names(self, loss: Any) -> tuple[str, ...]:
+        """The measures, of which the first chooses; InputError for one that does not fit or has no best value."""
         names = self.measures if self.measures is not None else names_of_measures(loss, None)
         check_metrics([*names, *filter(None, [self.measure])], loss)
         names = tuple(dict.fromkeys([*filter(None, [self.measure]), *names]))
         if not names:
             raise InputError("measures is empty, expected at least one name")
         sign_of(names[0])
-        return names, names[0]
+        return names
 
-    def names_of(self, candidates: Sequence[Candidate]) -> tuple[tuple[str, ...], str]:
+    def names_of(self, candidates: Sequence[Candidate]) -> tuple[str, ...]:
         """As `names`, of candidates that may have several losses: where none are given, those that all of them name."""
         found = [self.names(one.problem.loss) for one in candidates]
-        common = [name for name in found[0][0] if all(name in names for names, _ in found)]
+        common = tuple(name for name in found[0] if all(name in names for names in found))
         if not common:
             raise InputError("measures: the losses that are tried name none in common, expected some to be given")
-        return tuple(common), common[0]
+        return common
+
+    def judged(
+        self, problem: Problem, tried: Sequence[Values], group: Group
+    ) -> tuple[Sequence[Candidate], tuple[str, ...]]:
+        """Collective: the candidates with their problems, and the measures of all of them."""
+        candidates: list[Candidate] = []
+        names: tuple[str, ...] = ()
+        with together(group):
+            candidates = candidates_of(problem, tried)
+            names = self.names_of(candidates)
+            for one in candidates if self.calibrate is not None else ():
+                refuse_without_classes(one.problem.loss)
+        return candidates, names
+
+    def chosen(self, found: Sequence[Trial], measure: str, sources: Sequence[Source], group: Group) -> int:
+        """Collective: the number of the candidate that is kept; rank 0 has the trials."""
+        number = None
+        with together(group):
+            if found:
+                number = choose(found, measure, self.choose, [one.name for one in sources])
+        agreed: int = group.broadcast(number)
+        return agreed
 
 
 def cross_validated(
@@ -175,13 +197,7 @@ class _Ready:
         if wanted.n_lambdas is not None:
             lambdas = lambdas_of(data, problem, wanted.n_lambdas, group)
             tried = [{**values, LAMBDA: lam} for values in tried or [{}] for lam in lambdas]
-        candidates: list[Candidate] = []
-        names: tuple[str, ...] = ()
-        with together(group):
-            candidates = candidates_of(problem, tried or [{}])
-            names, _ = wanted.names_of(candidates)
-            for one in candidates if wanted.calibrate is not None else ():
-                refuse_without_classes(one.problem.loss)
+        candidates, names = wanted.judged(problem, tried or [{}], group)
         folds, sources = sources_of(wanted.folds, read, problem, group, mapped)
         return cls(data, problem, featured, candidates, names, folds, sources)
 
@@ -191,11 +207,7 @@ class _Ready:
         """Collective: the choice, and the model of all rows; None but on rank 0."""
         folds, names, problem = self.folds, self.names, self.problem
         splits = tuple(split.name for split in folds.splits)
-        chosen = None
-        with together(group):
-            if found:
-                chosen = choose(found, names[0], wanted.choose, splits)
-        chosen = group.broadcast(chosen)
+        chosen = wanted.chosen(found, names[0], self.sources, group)
         numbers = group.gather_array(folds.numbers.astype(np.float64))
         model: Model | None = None
         if wanted.refit:

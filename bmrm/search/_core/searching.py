@@ -18,8 +18,8 @@ from bmrm.data.dataset import Dataset
 from bmrm.mpi.group import Group, together
 from bmrm.problem import InputError
 from bmrm.registry import check_parameters, parameter
-from bmrm.search._core.candidates import Candidate, Values, candidates_of
-from bmrm.search._core.choice import check_rule, choose
+from bmrm.search._core.candidates import Candidate, Values
+from bmrm.search._core.choice import check_rule
 from bmrm.search._core.crossing import Wanted, with_own_lambda
 from bmrm.search._core.folds import AskedFolds
 from bmrm.search._core.kept import FOLDER, Kept
@@ -91,32 +91,23 @@ class Searching(ABC):
                     "`bmrm cv`, which divides them"
                 )
         problem = with_own_lambda(replace(problem, follow=None), data, group)
-        candidates: list[Candidate] = []
-        names: tuple[str, ...] = ()
-        measure = ""
+        wanted = self.wanted()
+        candidates, names = wanted.judged(problem, self.tried(), group)
         with together(group):
-            candidates = candidates_of(problem, self.tried())
-            names, measure = self.wanted().names_of(candidates)
             if kept is not None and group.rank == 0:
                 kept.begin()
         if "validation" in parts:
             sources, words = [Source.of_validation(data, parts["validation"])], "validation"
         else:
-            folds, sources = sources_of(self.wanted().folds, data, problem, group)
+            folds, sources = sources_of(wanted.folds, data, problem, group)
             words = folds.words
         trials = Trials(sources, group, names, watch, kept=kept)
         found = self.trials(trials, candidates)
-        chosen = None
-        with together(group):
-            if found:
-                chosen = choose(found, measure, self.choose, [one.name for one in sources])
-        chosen = group.broadcast(chosen)
+        chosen = wanted.chosen(found, names[0], sources, group)
         model = solve_any(data, candidates[chosen].problem, group, watch, others=parts)
-        return model, self._report(found, names, measure, chosen, words) if model is not None else {}
+        return model, self._report(found, names, chosen, words) if model is not None else {}
 
-    def _report(
-        self, found: Sequence[Trial], names: Sequence[str], measure: str, chosen: int, words: str
-    ) -> dict[str, Any]:
+    def _report(self, found: Sequence[Trial], names: Sequence[str], chosen: int, words: str) -> dict[str, Any]:
         """What `summary.json` says."""
         lines = []
         for trial in found:
@@ -127,7 +118,7 @@ class Searching(ABC):
                     line[f"{name}, pooled"] = _finite(trial.pooled[name])
             lines.append(line | {"passes": trial.passes, "rounds": trial.rounds})
         name = getattr(type(self), "name", type(self).__name__)
-        return {"name": name, "measure": measure, "judged_on": words, "chosen": chosen, "table": lines}
+        return {"name": name, "measure": names[0], "judged_on": words, "chosen": chosen, "table": lines}
 
 
 def _finite(value: float | None) -> float | None:
