@@ -21,13 +21,15 @@ from mpi_examples.tour import mpirun
 
 HERE = Path(__file__).resolve().parent
 RANKS = (1, 2, 4)
+OWN_RANKS = {"two_owners": (2,)}
+"""Of examples in which each rank has rows of its own."""
 BEGIN, END = "<!-- python -m mpi_examples.outputs {name} -->", "<!-- end of outputs -->"
 COLUMNS = ("ranks", "status", "objective", "lower bound", "relative gap", "passes", "measures", "seconds", "solver")
 TIMES = ("seconds", "solver")
 """Columns that are of one day and one machine."""
 NOTE = (
     "`seconds` is the whole command by the clock, `solver` the part in the solver, on a machine of {cores}\n"
-    "cores that may have had other work; measures are of the {part} rows."
+    "cores that may have had other work{measures}."
 )
 Row = tuple[str, ...]
 
@@ -38,9 +40,14 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m mpi_examples.outputs", description=(__doc__ or "").split("\n")[0])
     parser.add_argument("names", nargs="*", choices=[*known, []], help="examples; all without a name")
     for name in parser.parse_args().names or known:
-        put(HERE / name / "README.md", name, section(name))
+        put(HERE / name / "README.md", name, section(name, ranks_of(name)))
         print(f"{name}: written", flush=True)
     return 0
+
+
+def ranks_of(name: str) -> Sequence[int]:
+    """The numbers of ranks that an example is run on."""
+    return OWN_RANKS.get(name, RANKS)
 
 
 def section(name: str, ranks: Sequence[int] = RANKS) -> str:
@@ -54,9 +61,10 @@ def section(name: str, ranks: Sequence[int] = RANKS) -> str:
 def of_config(config: Path, ranks: Sequence[int]) -> str:
     """A table, a line for each number of ranks."""
     runs = [trained(config, count) for count in ranks]
-    part = list(runs[0][0]["metrics"])[-1]
+    part = next(reversed(runs[0][0]["metrics"]), None)
     rows = [row_of(summary, wall) for summary, wall in runs]
-    note = NOTE.format(cores=usable_cores(), part={"train": "training"}.get(part, part))
+    said = "" if part is None else f"; measures are of the {'training' if part == 'train' else part} rows"
+    note = NOTE.format(cores=usable_cores(), measures=said)
     return f"`{config.name}`: {note}\n\n{markdown(COLUMNS, rows)}\n"
 
 
@@ -82,7 +90,7 @@ def of_module(module: str, ranks: Sequence[int]) -> str:
 def row_of(summary: dict[str, Any], wall: float) -> Row:
     """A line of the table."""
     seconds = sum(summary["seconds"][part] for part in ("risk", "master", "waiting", "network", "solver"))
-    *_, measures = summary["metrics"].values()
+    measures = [{}, *summary["metrics"].values()][-1]
     return (
         in_ranks(summary["ranks"], summary["threads"]),
         summary["status"],
@@ -90,7 +98,7 @@ def row_of(summary: dict[str, Any], wall: float) -> Row:
         number(summary["lower_bound"], 6),
         number(summary["relative_gap"], 2),
         f"{summary['passes']:.0f}",
-        ", ".join(f"{name} {number(value, 3)}" for name, value in measures.items()),
+        ", ".join(f"{name} {number(value, 3)}" for name, value in measures.items()) or "-",
         f"{wall:.1f}",
         f"{seconds:.2f}",
     )
@@ -127,7 +135,9 @@ def put(readme: Path, name: str, content: str) -> None:
     """Write it between the marks, which are put at the end where there are none."""
     text, begin = readme.read_text(), BEGIN.format(name=name)
     if begin not in text:
-        text = f"{text.rstrip()}\n\n## On 1, 2 and 4 ranks\n\n{begin}\n{END}\n"
+        *some, last = map(str, ranks_of(name))
+        numbers = f"{', '.join(some)} and {last}" if some else last
+        text = f"{text.rstrip()}\n\n## On {numbers} ranks\n\n{begin}\n{END}\n"
     head, _, rest = text.partition(begin)
     readme.write_text(f"{head}{begin}\n{content.strip()}\n\n{END}{rest.partition(END)[2]}")
 

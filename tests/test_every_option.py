@@ -252,9 +252,9 @@ OTHER = {
     ("solver",): "bundle",
     ("solver", "stop"): {"measure": "auc", "patience": 1},
 }
-OF_RANKS = "share_rows"
-"""tests/mpi/test_dealt.py has it."""
-FIELDS = [("data", name) for name in DataSection.model_fields if name != OF_RANKS] + [
+OF_RANKS = "share_rows", "guard"
+"""tests/mpi/test_dealt.py and tests/mpi/test_guard.py have them."""
+FIELDS = [("data", name) for name in DataSection.model_fields if name not in OF_RANKS] + [
     ("output", name) for name in OutputSection.model_fields
 ]
 FIELDS += [

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from bmrm.app.defaults import default_bias
+from bmrm.app.guarded import refuse_guard
 from bmrm.app.pipeline.load import load
 from bmrm.app.pipeline.solve import Problem
 from bmrm.app.pipeline.train import features_of, problem_of
@@ -32,6 +33,7 @@ def read(settings: Mapping[str, Any]) -> tuple[Dataset, Dataset, Problem, tuple[
         For a map of features, unit norms, columns of targets, and files that each rank has for itself.
     """
     section = settings["data"]
+    refuse_guard(settings, "`bmrm complete`")
     if features_of(settings) is not None:
         raise InputError("data.features is not for `bmrm complete`: each feature is a target")
     if any("{rank" in name for name in section["train"]):

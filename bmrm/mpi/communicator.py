@@ -20,6 +20,7 @@ from bmrm.kernels.compiling import COMPILING
 from bmrm.kernels.workers import usable_core_numbers
 from bmrm.mpi.cores import fair_share, mask_of, threads_for
 from bmrm.mpi.group import Group, from_bytes, to_bytes
+from bmrm.mpi.masks import Masks
 from bmrm.mpi.pulse import Pulse
 from bmrm.mpi.sentinel import Sentinel
 from bmrm.problem.abilities import Sent
@@ -70,6 +71,8 @@ class MpiGroup(Group):
         self._messages = self._bytes = 0
         self.timeout: float | None = TIMEOUT
         """Seconds without a sign of life of a rank after which the job ends; None for never."""
+        self.masks: Masks | None = None
+        """By which rank 0 learns sums over the other ranks only; None for none."""
         self.sentinel: Sentinel | None = None
         """Who says that a rank was killed."""
         self._pulse: Pulse | None = None
@@ -193,8 +196,11 @@ class MpiGroup(Group):
         """Whether rank 0 speaks to each rank itself: in a tree every level waits for a sleeper to wake."""
         return self.crowded and flat.size <= SHORT
 
-    def start_adding(self, part: NDArray[np.float64], total: NDArray[np.float64] | None) -> list[MPI.Request]:
-        """Begin to add `part` over all ranks into `total` of rank 0; both must live until the requests complete."""
+    def start_adding(self, part: NDArray[Any], total: NDArray[Any] | None) -> list[MPI.Request]:
+        """Begin to add `part` over all ranks into `total` of rank 0; both must live until the requests complete.
+
+        Without masks.
+        """
         requests = []
         self._count(part)
         for start in range(0, part.size, PIECE):
@@ -205,18 +211,25 @@ class MpiGroup(Group):
 
     def add_up(self, part: NDArray[np.float64]) -> NDArray[np.float64]:
         """The sum of `part` (one-dimensional) over ranks, on rank 0; `part` itself elsewhere."""
+        if self.masks is None:
+            return self._added_up(part)
+        words = self._added_up(self.masks.masked(part))
+        return self.masks.total(words) if self.rank == 0 else part
+
+    def _added_up(self, part: NDArray[Any]) -> NDArray[Any]:
+        """The same, of numbers as they are."""
         if self._directly(part):
             return self._add_up_directly(part)
-        total: NDArray[np.float64] | None = np.empty_like(part) if self.rank == 0 else None
+        total: NDArray[Any] | None = np.empty_like(part) if self.rank == 0 else None
         self.wait(*self.start_adding(part, total))
         return part if total is None else total
 
-    def _add_up_directly(self, part: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _add_up_directly(self, part: NDArray[Any]) -> NDArray[Any]:
         self._count(part)
         if self.rank != 0:
             self.wait(self.comm.Isend(part, dest=0, tag=5))
             return part
-        parts = np.empty((self.size, part.size))
+        parts = np.empty((self.size, part.size), part.dtype)
         parts[0] = part
         self.wait(*(self.comm.Irecv(parts[rank], source=rank, tag=5) for rank in range(1, self.size)))
         return np.asarray(parts.sum(axis=0))

@@ -46,6 +46,8 @@ def lead(risk: Risk, group: Group, function: Callable[[Risk], T]) -> T | None:
         return None
     try:
         result = function(multiplexed)
+        if ranks.refused is not None:  # a solver of the user's has gone on from it
+            raise ranks.refused
     except BaseException as error:
         if ranks.broken:
             _print_and_end(group, error)

@@ -25,11 +25,12 @@ class Kind:
 
     Attributes
     ----------
-    find : the one that a rank has under the name of the kind; None where they are all kept by number.
+    find : the one that a rank has under the name of the kind; None where they are all kept by number. It takes the
+        `Rank`, or, for a guarded one, its `bmrm.mpi.guarded.Watch`.
     methods : which of them a request may name, and the kind of what the result is where that is kept.
     """
 
-    find: Callable[[Rank], Any] | None
+    find: Callable[[Any], Any] | None
     methods: Mapping[str, str]
 
 
@@ -74,6 +75,10 @@ class LocalObjects:
         return self._busy
 
     def _answer(self, request: Request, keeps: str) -> list[Any]:
+        return self._dealt_with(self._result(request), request.answer, keeps)
+
+    def _result(self, request: Request) -> Any:
+        """What the method returns, before any of it goes to another rank."""
         for number, terms in request.define.items():
             self._kept[number] = SCORES, self._combine(terms)
         for number in request.forget:
@@ -83,8 +88,7 @@ class LocalObjects:
             self._answer(target, self.kind_made(target))
             target = cast(Kept, target.answer[0]).number
         found = self.kept(target) if isinstance(target, int) else self.named(target)
-        result = getattr(found, request.method)(*[self._value(argument) for argument in request.arguments])
-        return self._dealt_with(result, request.answer, keeps)
+        return getattr(found, request.method)(*[self._value(argument) for argument in request.arguments])
 
     def kind_made(self, request: Request) -> str:
         """The kind of the result; RequestError where the request is not allowed."""
@@ -101,11 +105,14 @@ class LocalObjects:
         """This rank's object of that name."""
         if name not in self._named:
             find = self._kinds[name].find
-            found = None if find is None else find(self.rank)
+            found = None if find is None else self._found(find)
             if found is None:
                 raise RequestError(f"this rank has no {name!r}")
             self._named[name] = found
         return self._named[name]
+
+    def _found(self, find: Callable[[Any], Any]) -> Any:
+        return find(self.rank)
 
     def put(self, name: str, found: Any) -> None:
         """Have this object under a name of a kind that finds none itself."""
@@ -179,6 +186,10 @@ class LocalObjects:
     def _streamed(self, pieces: Iterable[tuple[slice, NDArray[np.float64]]]) -> NDArray[np.float64]:
         dim, group = self.rank.share.dim, self.rank.group
         part = np.empty(dim)
+        if group.masks is not None:  # what goes piece by piece is not masked
+            for where, numbers in pieces:
+                part[where] = numbers
+            return group.add_up(part)
         total = np.empty(dim) if group.rank == 0 else None
         requests: list[Any] = []
         for where, numbers in pieces:

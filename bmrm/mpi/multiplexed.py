@@ -18,6 +18,8 @@ from numpy.typing import NDArray
 from bmrm.mpi.communicator import MpiGroup
 from bmrm.mpi.dual import remote_ascents
 from bmrm.mpi.gathered import MOST, RiskOf, brought, row_sample
+from bmrm.mpi.guard import Guarding
+from bmrm.mpi.guarded import GuardedObjects
 from bmrm.mpi.kinds import KINDS
 from bmrm.mpi.ranks import Ranks
 from bmrm.mpi.requests import Answer
@@ -25,7 +27,7 @@ from bmrm.mpi.rounding import gathered_rounding, remote_rounding
 from bmrm.mpi.row_subsets import RemoteModified, RemoteRows
 from bmrm.mpi.scored import GatheredPhi, RemoteMap, RemotePhi, pieces_of
 from bmrm.mpi.share import Rank, Share
-from bmrm.problem import Risk, Scored, ScoreFunction, Space, Vector
+from bmrm.problem import Regularizer, Risk, Scored, ScoreFunction, Space, Vector, bound
 from bmrm.problem.abilities import (
     Blocks,
     DualBlocks,
@@ -58,6 +60,7 @@ class MultiplexedRisk:
     group : the ranks.
     whole : for whole-sample losses, on rank 0: the score function of all rows in rank order.
     risk_of : the same risk of given rows, for shares whose rows may go to rank 0 (`Share.data`).
+    guarding : what ranks hold back of their rows, which are then a `LinearRisk`; None for nothing.
     """
 
     def __init__(
@@ -67,17 +70,27 @@ class MultiplexedRisk:
         *,
         whole: ScoreFunction | None = None,
         risk_of: RiskOf | None = None,
+        guarding: Guarding | None = None,
     ) -> None:
         share = share if isinstance(share, Share) else Share.of(share)
         self.group = group
         self.dim = share.dim
         self.infimum = float(group.sum(np.array([share.infimum]))[0])
-        self.ranks = Ranks(Rank.of(share, group), KINDS)
+        self.ranks = Ranks(Rank.of(share, group), KINDS, guarding)
         self.rows = self.ranks.rank.rows
         self._problem_size = _measured(share.problem_size, group)
         self._whole, self._risk_of = whole, risk_of
         offers = group.gather(sorted(share.abilities(OF_ALL)))
         self._abilities = set.intersection(*map(set, offers)) if offers is not None else set()
+        if guarding is not None:
+            self._abilities &= ANSWERED
+            self._begin(bound(guarding.regularizer, self), share.infimum)
+
+    def _begin(self, omega: Regularizer, mine: float) -> None:
+        """Collective: have the guards know J at weights of 0."""
+        watch = cast(GuardedObjects, self.ranks.local).watch
+        zero = float(self.group.sum(np.array([watch.zero()]))[0]) + omega.value(np.zeros(self.dim))
+        watch.begin(omega, zero - (self.infimum - mine))
 
     def value_and_subgradient(self, w: Vector) -> tuple[float, Vector]:
         """As of `Risk`."""
@@ -164,6 +177,8 @@ OF_ALL: dict[type, Callable[[MultiplexedRisk], Any]] = {
     Rounding: lambda risk: risk._rounding(),
 }
 """The abilities that a risk on many ranks has if the risks of all ranks have them."""
+ANSWERED = {kind.__name__ for kind in (Scored, Fingerprint, Rounding)}
+"""Those of them that guarded ranks answer for."""
 HERE: dict[type, Callable[[MultiplexedRisk], Any]] = {
     Traffic: lambda risk: risk.group,
     Space: lambda risk: risk.ranks.rank.share.space,

@@ -8,6 +8,8 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from bmrm.mpi.guard import Guarding, RefusedError
+from bmrm.mpi.guarded import GuardedObjects
 from bmrm.mpi.local import Kind, LocalObjects
 from bmrm.mpi.requests import Answer, Kept, Request, Terms, encode, plain_array, receive, send
 from bmrm.mpi.scores import RemoteScores, Slot
@@ -25,11 +27,14 @@ class Ranks:
     ----------
     rank : this one.
     kinds : of objects.
+    guarding : what is held back of this rank's rows; None for nothing.
     """
 
-    def __init__(self, rank: Rank, kinds: Mapping[str, Kind]) -> None:
+    def __init__(self, rank: Rank, kinds: Mapping[str, Kind], guarding: Guarding | None = None) -> None:
         self.rank, self.share, self.group = rank, rank.share, rank.group
-        self.local = LocalObjects(rank, kinds)
+        self.local = LocalObjects(rank, kinds) if guarding is None else GuardedObjects(rank, guarding)
+        self.refused: RefusedError | None = None
+        """What a guarded rank has refused: no rank answers any more."""
         self._slots = 0
         self._forget: list[int] = []
         self._define: dict[int, Terms] = {}
@@ -48,6 +53,8 @@ class Ranks:
 
         What is kept comes back as `RemoteScores`; the target may be a request of `making`.
         """
+        if self.refused is not None:
+            raise self.refused
         answers: list[Answer | Kept] = [answer] if isinstance(answer, Answer) else [*answer]
         slots = []
         for k, each in enumerate(answers):
@@ -66,7 +73,11 @@ class Ranks:
         message = encode(request)
         self.broken = True
         send(self.group, message)
-        outcomes = self.local.answer(request, keeps)
+        try:
+            outcomes = self.local.answer(request, keeps)
+        except RefusedError as error:
+            self.broken, self.refused = False, error
+            raise
         self.broken = False
         self._combined.clear()
         for k, slot in slots:

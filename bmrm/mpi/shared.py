@@ -14,7 +14,7 @@ from bmrm.data.dataset import Dataset
 from bmrm.kernels.workers import Workers
 from bmrm.mpi.dealing import gather_targets
 from bmrm.mpi.group import Alone, Group, together
-from bmrm.problem import InputError, Loss, Risk, ScoreFunction, Space, Summary, Targets, facts_of
+from bmrm.problem import IncompatibleError, InputError, Loss, Risk, ScoreFunction, Space, Summary, Targets, facts_of
 from bmrm.risk.identity import identity
 from bmrm.risk.linear import LinearRisk
 from bmrm.risk.linear_map import DataMap
@@ -25,6 +25,7 @@ from bmrm.risk.structured import StructuredRisk
 
 if TYPE_CHECKING:
     from bmrm.mpi.communicator import MpiGroup
+    from bmrm.mpi.guard import Guarding
     from bmrm.mpi.share import Share
 
 
@@ -65,6 +66,7 @@ def shared_risk(
     columns: Columns | None = None,
     threads: int | None = None,
     share_rows: bool = False,
+    guarding: Guarding | None = None,
 ) -> Risk:
     """Collective: the risk of `loss` over the rows of all ranks; to be used inside `bmrm.mpi.leading.lead`.
 
@@ -80,6 +82,7 @@ def shared_risk(
     columns : scale and shift of the features, applied to weights and gradients instead of the data.
     threads : per rank; None for the cores that the rank does not share.
     share_rows : whether rows may go to rank 0: samples of them to start from, and all of them where that is faster.
+    guarding : what ranks hold back of their rows, for a loss that decomposes; None for nothing.
     """
     if summary is None:
         summary = merged_summary(data.targets, loss, group)
@@ -95,12 +98,15 @@ def shared_risk(
         return alone
     from bmrm.mpi.multiplexed import MultiplexedRisk
 
+    if guarding is not None and loss.decomposes == "no":
+        raise IncompatibleError(f"{facts_of(loss).title}: a guard needs a loss that is a sum over rows or groups")
     mpi: MpiGroup = group  # type: ignore[assignment]
     each = mpi.cores_per_rank if threads is None else threads
     make = _whole_sample if loss.decomposes == "no" else _by_rows
     share, whole = make(data, loss, mpi, summary, each, options)
     share = replace(share, data=data if share_rows else None)
-    return MultiplexedRisk(share, mpi, whole=whole, risk_of=risk_of if share_rows else None)
+    may_go = risk_of if share_rows else None
+    return MultiplexedRisk(share, mpi, whole=whole, risk_of=may_go, guarding=guarding)
 
 
 def shared_terms(term: Callable[[float], Risk], mass: float, group: Group) -> Risk:

@@ -9,6 +9,7 @@ from bmrm.app.config.config import load_settings
 from bmrm.app.pipeline.train import train
 from bmrm.mpi.group import Alone
 from bmrm.problem import Status
+from mpi_examples.outputs import OWN_RANKS
 from mpi_examples.prepare import HERE, prepare
 from mpi_examples.ranking_ndcg import lambdarank
 from tests.mpi.launch import work
@@ -25,7 +26,7 @@ def test_every_example_has_a_readme_that_says_how_it_runs(name):
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("name", PREPARED)
+@pytest.mark.parametrize("name", [name for name in PREPARED if name not in OWN_RANKS])
 def test_an_example_with_data_of_its_own_making(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     said = prepare(name, None)
@@ -58,6 +59,17 @@ def test_lambda_is_chosen_by_a_script(name, arguments, said, tmp_path, monkeypat
     printed = capsys.readouterr().out
     assert printed.startswith("no ../shared/data")
     assert said in printed
+
+
+@pytest.mark.mpi
+def test_two_owners_train_together_and_refuse_the_curious(tmp_path):
+    prepare("two_owners", None, tmp_path / "runs" / "data")
+    config = str(HERE / "two_owners" / "config.yaml")
+    done = work(2, "bmrm.run", config, "--quiet", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    done = work(2, "bmrm.run", config, "--set", "solver=mpi_examples.two_owners.curious:Curious", cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stderr.count("data.guard refuses a request") == 1
 
 
 @pytest.mark.nightly

@@ -21,6 +21,7 @@ from bmrm.app.config.fields import checked, expected, option_types
 from bmrm.app.config.marks import Document, Place, assigned
 from bmrm.app.config.relative import checked_rule
 from bmrm.app.defaults import default_bias, needs_lambda
+from bmrm.app.guarded import refusals
 from bmrm.app.measure import check_metrics
 from bmrm.app.stopping import checked as stopping_of
 from bmrm.checks.plug_in import kind_of
@@ -30,6 +31,7 @@ from bmrm.data.files import about
 from bmrm.data.raw_columns import FORMS as TEXT_FORMS
 from bmrm.data.readers._core.formats import formats
 from bmrm.losses import LOSSES
+from bmrm.mpi.guard import Guard
 from bmrm.problem import BmrmError, InputError, shown
 from bmrm.registry import SEARCHES, Range, Registry, option_name
 from bmrm.regularizers import REGULARIZERS
@@ -99,6 +101,14 @@ def _calibrate(value: Any) -> Any:
 def _stop(value: Any) -> Any:
     try:
         found = stopping_of(value)
+    except InputError as error:
+        raise ValueError(str(error).partition(", expected ")[2]) from error
+    return None if found is None else found.plain()
+
+
+def _guard(value: Any) -> Any:
+    try:
+        found = Guard.checked(value)
     except InputError as error:
         raise ValueError(str(error).partition(", expected ")[2]) from error
     return None if found is None else found.plain()
@@ -177,6 +187,26 @@ Factors = Annotated[
 ]
 
 
+Guarded = Annotated[
+    dict[str, Any] | None,
+    BeforeValidator(_guard),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {
+                    "type": "object",
+                    "properties": {
+                        "min_rows": {"type": "integer", "minimum": 2, "default": Guard.min_rows},
+                        "secure_sums": {"type": "boolean", "default": Guard.secure_sums},
+                    },
+                    "additionalProperties": False,
+                },
+                {"type": "boolean"},
+                {"type": "null"},
+            ]
+        }
+    ),
+]
 Offset = Annotated[str | dict[str, str] | None, BeforeValidator(_offset)]
 
 
@@ -250,6 +280,12 @@ class DataSection(BaseModel):
         None,
         description="whether ranks may give rows to one another: all dealt out by chance, some for rank 0 to start "
         "from, all of a small problem for rank 0; null = unless a path has `{rank}`",
+    )
+    guard: Guarded = Field(
+        None,
+        description="ranks answer by sums over at least `min_rows` of their rows, and refuse what would tell of single "
+        "ones: `true`, or `{min_rows: 10, secure_sums: false}`, where `secure_sums` hides from rank 0 whose parts sums "
+        "are made of; null = no guard",
     )
     positive_label: Label = Field(None, description="of two classes the positive one; null = the last in sort order")
     classes: Literal["together", "one_vs_rest"] = Field(
@@ -558,6 +594,7 @@ def _settings(document: Document, default_directory: str) -> Settings:
             problems.append((place, _sentence(place, detail)))
     else:
         _check_metrics(settings, problems)
+        problems.extend(refusals(settings.plain()))
     _refuse(document, problems)
     return _resolved(settings, default_directory)
 

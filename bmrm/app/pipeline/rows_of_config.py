@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from bmrm.app.guarded import refuse_guard
 from bmrm.app.pipeline.follow import refuse_stop
 from bmrm.app.pipeline.load import PARTS, load
 from bmrm.app.pipeline.several import loss_of_columns
@@ -50,6 +51,8 @@ class RowsOfConfig:
         section = {**settings["data"], **{part: None for part in PARTS if part not in kept}}
         if isinstance(section["offset"], Mapping):
             section["offset"] = {part: file for part, file in section["offset"].items() if part in kept}
+        with together(group):
+            refuse_guard(settings, what)
         loaded = load(section, settings["seed"], group)
         settings, notes = with_loss({**settings, "data": section}, loaded.train, group)
         with together(group):

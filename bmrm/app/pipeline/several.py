@@ -21,7 +21,7 @@ from bmrm.app.pipeline.beginning import From
 from bmrm.app.pipeline.center import resolved
 from bmrm.app.pipeline.fingerprint import Facts
 from bmrm.app.pipeline.load import class_weighted, positive_last
-from bmrm.app.pipeline.solve import Problem, Watch, labels_of, lambda_of_rows, solve, unwatched
+from bmrm.app.pipeline.solve import Problem, Watch, labels_of, lambda_of_rows, scaled_columns, solve, unwatched
 from bmrm.data.dataset import Dataset
 from bmrm.data.files import about
 from bmrm.data.labels import LabelSets
@@ -29,7 +29,6 @@ from bmrm.losses._core.per_column import EachLabel, EachOutput, OneVsRest, PerCo
 from bmrm.mpi.group import Group, together
 from bmrm.mpi.shared import merged_summary
 from bmrm.problem import Callback, IncompatibleError, InputError, Iteration, Solution, Status, Summary, facts_of
-from bmrm.risk.scaling import SCALINGS
 
 TOGETHER = "together"
 CLASSES, LABELS = (TOGETHER, OneVsRest.kind), (TOGETHER, EachLabel.kind)
@@ -148,7 +147,7 @@ def solve_columns(
         lam = lambda_of_rows(problem, data, group)
         problem = replace(problem, relative=None, regularizer=replace(problem.regularizer, lam=lam))  # type: ignore[type-var]
     with together(group):  # weights of classes do not change it
-        columns = SCALINGS[problem.scale].columns(data, group)
+        columns = scaled_columns(problem, data, group)
     center = resolved(problem.regularizer, data, loss.loss, summary, problem.scale, group, scores=count)
     data, _ = class_weighted(data, problem.class_weight, loss, summary, group)
     inner = replace(problem, loss=loss.loss, class_weight=None, positive_label=None, columns=columns)

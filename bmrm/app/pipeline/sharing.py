@@ -20,32 +20,37 @@ class Sharing:
     why : what says so.
     dealt : whether they are dealt out after reading.
     chosen : whether `auto` chooses who solves.
+    guarded : whether their owners hold back all but sums.
     """
 
     allowed: bool
     why: str
     dealt: bool
     chosen: bool
+    guarded: bool = False
 
     @classmethod
     def of(cls, settings: Mapping[str, Any]) -> Sharing:
         """As `Settings.plain()` has it."""
         given, train = settings["data"]["share_rows"], settings["data"]["train"]
-        own = [source for source in train if OF_RANK in source]
-        if given is not None:
+        own, guarded = [source for source in train if OF_RANK in source], settings["data"].get("guard") is not None
+        if guarded:
+            allowed, why = False, "data.guard holds back all but sums over them"
+        elif given is not None:
             allowed, why = bool(given), f"data.share_rows is {str(bool(given)).lower()}"
         elif own:
             allowed, why = False, f"{own[0]} is another file on each rank"
         else:
             allowed, why = True, "every rank can read data.train"
-        return cls(allowed, why, allowed and settings["search"] is None, settings["solver"]["name"] == "auto")
+        return cls(allowed, why, allowed and settings["search"] is None, settings["solver"]["name"] == "auto", guarded)
 
     def in_words(self) -> str:
         """For the beginning of a run."""
         if not self.allowed:
+            what = "no scores on rank 0, so no measures" if self.guarded else "`data.share_rows: true` lets them move"
             return (
                 f"rows stay on their ranks, since {self.why}: no start from a sample, no small problem solved on"
-                " rank 0; `data.share_rows: true` lets them move"
+                f" rank 0; {what}"
             )
         done = ["they are dealt out by chance"] if self.dealt else ["rank 0 may take a sample of them to start from"]
         if self.chosen:

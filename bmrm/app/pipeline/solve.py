@@ -30,6 +30,7 @@ from bmrm.data.layout import Layout
 from bmrm.kernels.blas_threads import one_thread
 from bmrm.losses._core.domain import listed
 from bmrm.mpi.group import Group, together
+from bmrm.mpi.guard import Guard, Guarding, Rounded
 from bmrm.mpi.leading import lead
 from bmrm.mpi.shared import merged_summary, shared_risk
 from bmrm.problem import (
@@ -105,6 +106,8 @@ class Problem:
     """Whether the rows are what a feature map has made of scaled ones."""
     center: Center | None = None
     """That of the regularizer, where it is known already."""
+    guard: Guard | None = None
+    """What ranks hold back of their rows; None for nothing, and in one process."""
 
 
 def unwatched(model_of: ModelOf) -> AbstractContextManager[Callback | None]:
@@ -292,7 +295,8 @@ class Prepared:
         if self.differ and self.center is None:
             no_better = zeros_are_as_good(minimised, omega, model.weights, solution)
             said.append(nothing_learned(loss_facts, omega, model.weights, solution, no_better))
-        said.append(unattained(loss_facts, self.ranged, self.summary, minimised, omega, solution, problem.bias))
+        if problem.guard is None:  # which looks at scores
+            said.append(unattained(loss_facts, self.ranged, self.summary, minimised, omega, solution, problem.bias))
         if self.far is not None and solution.status is not Status.CONVERGED:
             said.append(_far_feature(self.data, self.far, problem.bias == "free"))
         if solution.status is Status.NON_FINITE and loss_facts.task == "regression":
@@ -331,10 +335,10 @@ def prepared(data: Dataset, problem: Problem, group: Group, others: Mapping[str,
     threads = problem.threads or group.cores_per_rank
     with one_thread(threads):  # a user's loss is tried where the risk is made
         with together(group):  # the same error on every rank, if any
-            columns = problem.columns or SCALINGS[problem.scale].columns(data, group) or Columns()
+            columns = problem.columns or scaled_columns(problem, data, group) or Columns()
             refuse_overflow(data, columns)
             ranged, inner = within_range(data, columns)
-            far = far_columns(ranged, group) if problem.scale == "none" else None
+            far = far_columns(ranged, group) if problem.scale == "none" and problem.guard is None else None
             if far is not None and problem.bias == "free":
                 ranged, columns = moved(ranged, far), Columns(None, far)
             if problem.relative is not None:
@@ -355,7 +359,7 @@ def prepared(data: Dataset, problem: Problem, group: Group, others: Mapping[str,
         ranged, summary = class_weighted(ranged, problem.class_weight, problem.loss, summary, group)
         if group.size > 1:
             group.first_per_node(lambda: warm_up_ranks(ranged, problem, summary, inner))
-        differ = targets_differ(facts_of(problem.loss), data.targets, summary, group)
+        differ = problem.guard is None and targets_differ(facts_of(problem.loss), data.targets, summary, group)
         risk = shared_risk(
             ranged,
             problem.loss,
@@ -365,6 +369,7 @@ def prepared(data: Dataset, problem: Problem, group: Group, others: Mapping[str,
             columns=inner,
             threads=problem.threads,
             share_rows=problem.share_rows,
+            guarding=None if problem.guard is None else Guarding(problem.guard, problem.regularizer),
         )
     own = _own_parameters(problem.loss, len(summary.labels))
     found = Prepared(data, problem, group, summary, risk, ranged, inner, columns, far, own, differ, threads, asked)
@@ -391,7 +396,12 @@ def lambda_of_rows(problem: Problem, data: Dataset, group: Group) -> float:
     if problem.relative["scale"] == "none":
         return lambda_of(problem.relative, data, Columns(), group)
     scaled = SCALINGS[problem.scale].rows(data)
-    return lambda_of(problem.relative, scaled, SCALINGS[problem.scale].columns(scaled, group) or Columns(), group)
+    return lambda_of(problem.relative, scaled, scaled_columns(problem, scaled, group) or Columns(), group)
+
+
+def scaled_columns(problem: Problem, data: Dataset, group: Group) -> Columns | None:
+    """Collective: scale and shift of the features; beside a guard maxima are rounded, so that they tell of no row."""
+    return SCALINGS[problem.scale].columns(data, group if problem.guard is None else Rounded(group))
 
 
 def _far_feature(data: Dataset, far: Vector, centred: bool) -> str:

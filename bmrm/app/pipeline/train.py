@@ -19,6 +19,7 @@ import numpy as np
 from bmrm.app.calibration.asked import Calibrate, checked, refuse_without_classes
 from bmrm.app.config.relative import ONE_OVER_M
 from bmrm.app.defaults import INTERCEPTS, default_bias, default_loss
+from bmrm.app.guarded import check_rows, guard_of
 from bmrm.app.measure import check_metrics, names_of_measures, scored, scores_of
 from bmrm.app.model import Model
 from bmrm.app.model_file import from_plain
@@ -44,6 +45,7 @@ from bmrm.data.features._core.rows import Features
 from bmrm.kernels.compiling import COMPILING
 from bmrm.kernels.workers import usable_cores
 from bmrm.losses import LOSSES
+from bmrm.mpi import masks
 from bmrm.mpi.dealing import deal_out
 from bmrm.mpi.group import Alone, Group, together
 from bmrm.mpi.spread import spread
@@ -144,6 +146,10 @@ def _train(
 ) -> Ended | None:
     """Collective: the outcome of the run, on rank 0."""
     phases.started()
+    guard = guard_of(settings, group)
+    if group.size > 1:
+        mpi: MpiGroup = group  # type: ignore[assignment]
+        mpi.masks = masks.agreed(group) if guard is not None and guard.secure_sums else None
     with together(group):
         _look_into_folder(settings["output"], None, group, opening=True)
     if settings["loss"] is not None:  # what is wrong is said before rows are read
@@ -156,6 +162,9 @@ def _train(
         settings, notes = with_loss(settings, loaded.train, group)
         loaded = replace(loaded, notes=(*loaded.notes, *notes))
         facts, problem = _problem(settings, group)
+        if guard is not None:
+            problem = replace(problem, guard=guard)
+            check_rows(loaded.train, guard, group)
         problem = _for_columns(problem, settings, loaded.train, group)
         if group.size > 1:  # the first of a node compiles
             few = loaded.train.part(0, min(FEW, loaded.train.rows))
@@ -190,7 +199,7 @@ def _train(
     if fit is fit_once:
         fit = partial(fit_once, start=found.start, facts=facts)
     parts = dict(loaded.parts)
-    if are_shares(loaded.train, problem.loss, group):
+    if guard is None and are_shares(loaded.train, problem.loss, group):
         parts = parts_of_labels(parts, problem.loss, group)
         problem = replace(problem, shares=True)
         if problem.relative is not None and LAMBDA in facts:  # lambda is that of the rows as they were read
@@ -214,7 +223,8 @@ def _train(
         with phases("measure"):
             # a search may end with another loss than it was given; ranks without the model judge nothing
             loss = problem.loss if model is None else model.loss
-            metrics, curves = measure_parts(model, loss, parts, group, settings["output"]["metrics"], threads)
+            measured = parts if guard is None else {}  # by scores
+            metrics, curves = measure_parts(model, loss, measured, group, settings["output"]["metrics"], threads)
         model = model if featured is None or model is None else featured.model(model)
         alone = model is not None and ALONE in model.solution.solver
         over_ranks = _over_ranks(loaded, problem, group, alone, quiet)

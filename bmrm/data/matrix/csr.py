@@ -372,6 +372,11 @@ class Csr(Features):
             absent += part.sum() - np.bincount(self._columns, weights=part[rows], minlength=self.columns)
         return np.maximum(absent, 0.0)
 
+    def touched(self, rows: NDArray[np.bool_]) -> NDArray[np.int64]:
+        """As of `Features`."""
+        there = rows[self._row_of_entries] & (self._values != 0.0)
+        return np.bincount(self._columns[there], minlength=self.columns)
+
     def largest(self) -> Vector:
         """As of `Features`."""
         largest = np.zeros(self.columns)

@@ -157,6 +157,10 @@ class Dense(Features):
         """As of `Features`."""
         return np.ones(self.shape[1], bool)
 
+    def touched(self, rows: NDArray[np.bool_]) -> NDArray[np.int64]:
+        """As of `Features`."""
+        return np.asarray(np.count_nonzero(self.array[rows], axis=0), np.int64)
+
     def largest(self) -> Vector:
         """As of `Features`."""
         return np.asarray(np.abs(self.array).max(axis=0, initial=0.0), np.float64)

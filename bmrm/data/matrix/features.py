@@ -208,6 +208,13 @@ class Features(ABC):
             found &= part.everywhere()
         return found
 
+    def touched(self, rows: NDArray[np.bool_]) -> NDArray[np.int64]:
+        """In how many of the chosen rows each column is not 0."""
+        found = np.zeros(self.shape[1], np.int64)
+        for start, stop, part in self.parts():
+            found += part.touched(rows[start:stop])
+        return found
+
     def largest(self) -> Vector:
         """The largest absolute value of each column."""
         found = np.zeros(self.shape[1])
