@@ -197,7 +197,8 @@ class GuardedCurve:
             value, slope = watch.risk.phi.value_and_slope(f + one * step)
             watch.many(slope)
             parts.append(watch.part(np.broadcast_to(np.asarray(w + one * d), (watch.risk.dim,)), value))
-        watch.falls(min(parts))
+        if np.any(d):  # a free intercept is tried far away, which tells of labels only
+            watch.falls(min(parts))
         return self._curve(ts)
 
 
