@@ -18,7 +18,7 @@ from bmrm.metrics import MEASURES, TASKS
 from bmrm.problem import facts_of
 from bmrm.registry import Entry, Registry, option_name
 from bmrm.regularizers import REGULARIZERS
-from bmrm.solvers import SOLVERS
+from bmrm.solvers import SOLVERS, reads_at_random
 from bmrm.solvers._core.auto.rules import ALONE, NUMBERS, RULES, WORDS
 from bmrm.vocabulary import ANSWERS, ELSEWHERE, SETTINGS
 from pages.coverage import Cell, coverage
@@ -66,11 +66,12 @@ def solvers() -> str:
         [
             code(entry.name),
             *(plain(str(getattr(entry.cls, fact, "") or "")) for fact in facts.values()),
+            "no" if reads_at_random(entry) else "yes",
             plain(entry.headline),
         ]
         for entry in SOLVERS.all()
     ]
-    return table(["solver", *facts, "what it does"], rows)
+    return table(["solver", *facts, "rows larger than memory", "what it does"], rows)
 
 
 def solvers_by_problem() -> str:

@@ -21,6 +21,12 @@ def _fact(name: str) -> Column:
     return lambda entry: str(entry.facts.get(name) or "-")
 
 
+def _streams(entry: Entry[Any]) -> str:
+    from bmrm.solvers import reads_at_random
+
+    return "no" if reads_at_random(entry) else "yes"
+
+
 def _headline(entry: Entry[Any]) -> str:
     return entry.headline
 
@@ -50,6 +56,7 @@ DETAILS: Mapping[str, Mapping[str, Column]] = {
         "what it is": _headline,
         "problem": _fact("problem"),
         "needs": _fact("needs"),
+        "rows larger than memory": _streams,
         "lower bound": _fact("certificate"),
         "an iteration costs": _fact("cost"),
         "source": _fact("source"),

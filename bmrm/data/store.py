@@ -7,14 +7,18 @@ The header has the version, the shape, the names of columns, and of each array i
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import mmap
 import os
 import secrets
 import shutil
+import weakref
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
 from typing import IO, Any
 
@@ -38,7 +42,7 @@ BESIDE = ("y", "label_indptr", "labels", "weights", "groups", "offset")
 
 
 class Mapped:
-    """An array of a store, as a view of the file's pages.
+    """An array of a store, as a view of the file's pages, which the system reads when they are looked at.
 
     Attributes
     ----------
@@ -46,19 +50,70 @@ class Mapped:
     """
 
     def __init__(self, path: Path) -> None:
-        with explained(path), about(path), open(path, "rb") as file:
-            shape, dtype, begin = array_header(file, os.fstat(file.fileno()).st_size)
+        with explained(path), about(path):
+            self._file = os.open(path, os.O_RDONLY)
+            weakref.finalize(self, os.close, self._file)
+            self._size = os.fstat(self._file).st_size
+            with open(self._file, "rb", closefd=False) as file:
+                shape, dtype, begin = array_header(file, self._size)
             count = int(np.prod(shape, dtype=np.int64))
-            self.map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+            self.map = _mapped(self._file, self._size)
         self.begin, self.row = begin, dtype.itemsize * int(np.prod(shape[1:], dtype=np.int64))
         self.array: NDArray[Any] = np.frombuffer(self.map, dtype, count, begin).reshape(shape)
 
     def ahead(self, start: int, stop: int) -> None:
-        """Have the system read these rows of the array."""
-        first = (self.begin + start * self.row) // mmap.PAGESIZE * mmap.PAGESIZE
-        last = self.begin + stop * self.row
-        if last > first and hasattr(mmap, "MADV_WILLNEED"):
-            self.map.madvise(mmap.MADV_WILLNEED, first, last - first)
+        """Have the system read these rows of the array, on a thread of its own: to ask for much may take its time."""
+        first, last = self._bytes(start, stop)
+        if last > first and hasattr(os, "posix_fadvise"):
+            _reader(os.getpid()).ask(self._file, first, last - first)
+
+    def behind(self, start: int, stop: int) -> None:
+        """Give up these rows: they are no longer memory of this process, but for a page that is shared with others."""
+        begin, end = self._bytes(start, stop)
+        first, last = (-(-begin // mmap.PAGESIZE) * mmap.PAGESIZE, end // mmap.PAGESIZE * mmap.PAGESIZE)
+        if last > first and hasattr(mmap, "MADV_DONTNEED"):
+            self.map.madvise(mmap.MADV_DONTNEED, first, last - first)
+
+    def _bytes(self, start: int, stop: int) -> tuple[int, int]:
+        """Where these rows lie in the file; within it, though a damaged index say otherwise."""
+        first, last = (min(max(self.begin + row * self.row, 0), self._size) for row in (start, stop))
+        return first, last
+
+
+class _ReadAhead:
+    """One thread that asks the system to read; this thread does, where there is no memory for another one."""
+
+    def __init__(self) -> None:
+        self._thread: ThreadPoolExecutor | None = ThreadPoolExecutor(1, "bmrm-read-ahead")
+
+    def ask(self, file: int, first: int, length: int) -> None:
+        """For some bytes of an open file."""
+        if self._thread is not None:
+            try:
+                self._thread.submit(os.posix_fadvise, file, first, length, os.POSIX_FADV_WILLNEED)
+                return
+            except RuntimeError:
+                self._thread = None
+        os.posix_fadvise(file, first, length, os.POSIX_FADV_WILLNEED)
+
+
+@lru_cache(maxsize=1)
+def _reader(process: int) -> _ReadAhead:
+    """That of a process; one that was forked off has not the thread of the other."""
+    return _ReadAhead()
+
+
+def _mapped(file: int, size: int) -> mmap.mmap:
+    """All of a file; InputError where the address space of the process is too small."""
+    try:
+        return mmap.mmap(file, 0, access=mmap.ACCESS_READ)
+    except OSError as error:
+        if error.errno != errno.ENOMEM:
+            raise
+        raise InputError(
+            f"{size} bytes exceed the address space of this process, in which mapped files count (ulimit -v); expected"
+            " a limit of the memory that it takes (ulimit -d, a control group)"
+        ) from error
 
 
 class Store:
@@ -112,13 +167,23 @@ class Store:
 
     def ahead(self, start: int, stop: int) -> None:
         """Have the system read these rows."""
+        for array, first, last in self._places(start, stop):
+            array.ahead(first, last)
+
+    def behind(self, start: int, stop: int) -> None:
+        """Give up these rows: they are no longer memory of this process."""
+        for array, first, last in self._places(start, stop):
+            array.behind(first, last)
+
+    def _places(self, start: int, stop: int) -> Iterator[tuple[Mapped, int, int]]:
+        """The arrays in which rows lie, and where."""
         if "X" in self.arrays:
-            self.arrays["X"].ahead(start, stop)
+            yield self.arrays["X"], start, stop
             return
         indptr = self.arrays["indptr"].array
         for name in SPARSE[1:]:
             if name in self.arrays:
-                self.arrays[name].ahead(int(indptr[start]), int(indptr[stop]))
+                yield self.arrays[name], int(indptr[start]), int(indptr[stop])
 
     def beside(self) -> Mapping[str, NDArray[Any]]:
         """Targets and the like, copied."""
@@ -206,12 +271,21 @@ class StoreWriter:
     """Rows that are added part by part; see `new_store`."""
 
     def __init__(self, folder: Path) -> None:
-        self.folder, self.rows, self.entries, self.labelled = folder, 0, 0, True
+        self.folder = folder
         self.files: dict[str, _Growing] = {}
+        self.restart()
+
+    def restart(self) -> None:
+        """Without the rows that were added so far."""
+        for file in self.files.values():
+            file.file.close()
+            file.path.unlink()
+        self.rows, self.entries, self.labelled = 0, 0, True
+        self.files = {}
         self.targets: list[Targets] = []
-        self.extent, self.numbered = np.array([-np.inf, 0.0]), False
+        self.extent: Vector = np.array([-np.inf, 0.0])
+        self.numbered = self.complete = False
         self.names: tuple[str, ...] | None = None
-        self.complete = False
 
     def add(self, data: Dataset, extent: Vector, first: int | None) -> None:
         """Rows as a reader returns them, before the parts have agreed on numbers of columns.
@@ -260,8 +334,14 @@ class StoreWriter:
             raise InputError(f"{name}: rows of {width or 'one'} {dtype}, those before had {found.width} {found.dtype}")
         return found
 
-    def finish(self, source: str) -> dict[str, Any]:
-        """Write what is left, and the header, which is returned."""
+    def finish(self, source: str, agreed: bool = True) -> dict[str, Any]:
+        """Write what is left, and the header, which is returned.
+
+        Parameters
+        ----------
+        source : of the rows, for the header.
+        agreed : whether these are all rows, so that it is known whether columns count from 1; else they stay.
+        """
         if not self.rows:
             raise InputError(f"{source}: no rows")
         targets = join_targets(self.targets, source)
@@ -273,7 +353,8 @@ class StoreWriter:
             self.files[name] = file
         for file in self.files.values():
             file.close()
-        first = int(self.numbered and -np.inf < self.extent[0] < 0.0)  # columns count from 1: there are some, none is 0
+        from_one = -np.inf < self.extent[0] < 0.0  # there are some columns, and none is 0
+        first = int(agreed and self.numbered and from_one)
         if first:
             self._renumber()
         columns = max(1, int(self.extent[1]) - first)

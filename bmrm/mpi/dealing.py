@@ -12,10 +12,16 @@ from numpy.typing import NDArray
 
 from bmrm.data.dataset import Dataset
 from bmrm.data.joining import join_rows, packed, unpacked
+from bmrm.data.matrix import features_of
 from bmrm.mpi.group import Group, together
 from bmrm.problem import Targets
 
 ORIGIN = "the rows of all ranks"
+
+
+def resident(data: Dataset, group: Group) -> bool:
+    """Collective: whether the rows of all ranks are in memory; those that are larger stay where they are."""
+    return not group.max(np.array([float(not features_of(data.X).resident)]))[0]
 
 
 def deal_out(data: Dataset, group: Group, seed: int) -> Dataset:

@@ -146,13 +146,14 @@ def _measured(size: ProblemSize | None, group: MpiGroup) -> ProblemSize | None:
     """Of all ranks; None where one does not know."""
     mine = ProblemSize(0, 0, lambda: (0.0, 0.0)) if size is None else size
     known = float(size is not None)
-    numbers = [known, mine.rows, mine.entries, mine.rows * mine.square, mine.rows * mine.overlap]
-    known, rows, entries, squares, overlaps = group.sum(np.array(numbers))
+    streamed = float(not mine.resident)
+    numbers = [known, mine.rows, mine.entries, mine.rows * mine.square, mine.rows * mine.overlap, streamed]
+    known, rows, entries, squares, overlaps, streamed = group.sum(np.array(numbers))
     if known < group.size:
         return None
     each = max(rows, 1.0)
     means = squares / each, overlaps / each
-    return ProblemSize(int(rows), int(entries), lambda: means, group.size, mine.threads)
+    return ProblemSize(int(rows), int(entries), lambda: means, group.size, mine.threads, not streamed)
 
 
 @dataclass(frozen=True)

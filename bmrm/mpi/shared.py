@@ -12,7 +12,7 @@ import numpy as np
 from bmrm.checks.sample import sample_loss, sample_risk
 from bmrm.data.dataset import Dataset
 from bmrm.kernels.workers import Workers
-from bmrm.mpi.dealing import gather_targets
+from bmrm.mpi.dealing import gather_targets, resident
 from bmrm.mpi.group import Alone, Group, together
 from bmrm.problem import IncompatibleError, InputError, Loss, Risk, ScoreFunction, Space, Summary, Targets, facts_of
 from bmrm.risk.identity import identity
@@ -82,6 +82,7 @@ def shared_risk(
     columns : scale and shift of the features, applied to weights and gradients instead of the data.
     threads : per rank; None for the cores that the rank does not share.
     share_rows : whether rows may go to rank 0: samples of them to start from, and all of them where that is faster.
+        Rows that are larger than memory stay.
     guarding : what ranks hold back of their rows, for a loss that decomposes; None for nothing.
     """
     if summary is None:
@@ -101,6 +102,7 @@ def shared_risk(
     if guarding is not None and loss.decomposes == "no":
         raise IncompatibleError(f"{facts_of(loss).title}: a guard needs a loss that is a sum over rows or groups")
     mpi: MpiGroup = group  # type: ignore[assignment]
+    share_rows = share_rows and resident(data, mpi)
     each = mpi.cores_per_rank if threads is None else threads
     make = _whole_sample if loss.decomposes == "no" else _by_rows
     share, whole = make(data, loss, mpi, summary, each, options)

@@ -121,6 +121,7 @@ class ProblemSize:
     estimate : gives `square` and `overlap`; called once, when one of them is first asked for.
     ranks : processes that share the data.
     threads : at most so many in each.
+    resident : whether rows may be copied and read at random; else they are read from the first to the last.
     """
 
     rows: int
@@ -128,6 +129,7 @@ class ProblemSize:
     estimate: Callable[[], tuple[float, float]]
     ranks: int = 1
     threads: int = 1
+    resident: bool = True
 
     @cached_property
     def _estimated(self) -> tuple[float, float]:
@@ -514,3 +516,7 @@ class AtOnce:
     minimised: Callable[[float, bool, Callable[[float], float], int], ReachedAtOnce | None]
     rows: int
     settled: Settled | None = None
+
+
+RESIDENT: frozenset[type] = frozenset({AtOnce, RowSubsets, RowParts, RowSample, DualBlocks, QuadraticModel})
+"""Abilities that read rows at random, or copy them: rows that are larger than memory do not offer them."""

@@ -18,6 +18,7 @@ from bmrm.kernels.products.vectors import column_sums, plain
 from bmrm.kernels.workers import Workers
 from bmrm.problem import Loss, PreparedLoss, Scored, Space, Summary, Vector
 from bmrm.problem.abilities import (
+    RESIDENT,
     AtOnce,
     Blocks,
     DualBlocks,
@@ -162,7 +163,7 @@ class LinearRisk:
         kind : the class of the ability, such as `Scored`.
         """
         offer = OFFERS.get(kind)
-        if offer is None or (kind in AT_RANDOM and not self.rows_map.X.resident):
+        if offer is None or (kind in RESIDENT and not self.rows_map.X.resident):
             return None
         found: T | None = offer(self)
         return found
@@ -329,5 +330,3 @@ OFFERS: dict[type, Callable[[LinearRisk], Any]] = {
     ),
 }
 """Constructors of the abilities, by kind; they return None where this loss or these data lack one."""
-AT_RANDOM = {AtOnce, RowSubsets, RowParts, RowSample, DualBlocks, QuadraticModel}
-"""Abilities that read rows at random or copy them: not offered for rows on disk."""

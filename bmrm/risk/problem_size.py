@@ -18,7 +18,8 @@ rank."""
 def problem_size(matrix: Matrix | Features, columns: Columns, bias: bool, threads: int) -> ProblemSize:
     """Of rows as solvers see them: features shifted and scaled, with the constant one if there is a bias."""
     X = features_of(matrix)
-    return ProblemSize(X.shape[0], X.nnz, partial(_estimate, X, columns, bias), threads=threads)
+    estimate = partial(_estimate, X, columns, bias)
+    return ProblemSize(X.shape[0], X.nnz, estimate, threads=threads, resident=X.resident)
 
 
 def _estimate(X: Features, columns: Columns, bias: bool) -> tuple[float, float]:

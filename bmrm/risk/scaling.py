@@ -96,11 +96,13 @@ def far_columns(data: Dataset, group: Adder) -> Vector | None:
     Products of such features with weights are differences of numbers that are much larger. Where a constant is added to
     all scores, features may be moved: the weights stay what they are.
     """
-    X = features_of(data.X)
-    everywhere = X.everywhere()
+    X, everywhere = features_of(data.X), np.ones(data.features, bool)
     if data.rows:
         few = np.abs(X.block(np.array([0, data.rows // 2, data.rows - 1])).astype(np.float64))
-        everywhere &= few.min(axis=0) >= (1.0 - 4.0 / FAR) * few.max(axis=0)  # others lie nearer to 0
+        least = few.min(axis=0)
+        everywhere = (least >= (1.0 - 4.0 / FAR) * few.max(axis=0)) & (least > 0.0)  # others lie nearer to 0
+        if everywhere.any():
+            everywhere &= X.everywhere()
     if not group.max(np.array([float(everywhere.any())]))[0]:
         return None
     ends = np.full((2, data.features), -np.inf)

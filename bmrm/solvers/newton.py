@@ -16,6 +16,7 @@ from bmrm.problem.loss import HasCurvature
 from bmrm.registry import parameter
 from bmrm.solvers import register
 from bmrm.solvers._core.certificate import Certificate
+from bmrm.solvers._core.dense_matrix import WIDEST, refused
 from bmrm.solvers._core.instead import instead, name_of
 from bmrm.solvers._core.monitor import IterativeSolver, Monitor, Step, Steps
 from bmrm.solvers._core.newton.ahead import MOST, ahead
@@ -100,8 +101,6 @@ class Newton(IterativeSolver):
         return Run(self, run).go()
 
 
-WIDEST = 8192
-"""Most features with a dense Hessian: half a gigabyte."""
 CG_ITERATIONS = 40.0
 """Assumed number of Hessian products of a step by CG, when its cost is compared with that of a Cholesky step."""
 FACTOR_SPEED = 20.0
@@ -166,10 +165,12 @@ class Run:
     def _hessian(self, blocks: Scored | None, rows: RowGram | None) -> str:
         """`dense`, `rows` or `cg`; `blocks` for `cg`."""
         phi, risk, wanted = self.objective.phi, self.monitor.risk, self.options.hessian
-        separable = phi.facts.separable and risk.dim <= WIDEST
+        separable = phi.facts.separable and not refused(risk.dim)
         if wanted == "dense" and not separable:
+            why = refused(risk.dim) or f"at most {WIDEST} x {WIDEST} are allowed"
             raise IncompatibleError(
-                f"newton: hessian dense needs one score per row and at most {WIDEST} features; use cg or auto"
+                f"newton: hessian dense needs one score per row and a matrix of {risk.dim} x {risk.dim} numbers, {why};"
+                " use cg or auto"
             )
         if wanted == "rows" and rows is None:
             raise IncompatibleError(

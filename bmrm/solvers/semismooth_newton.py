@@ -26,6 +26,7 @@ from bmrm.solvers import register
 from bmrm.solvers._core.augmented_lagrangian import FEW, AugmentedLagrangian, Subproblem
 from bmrm.solvers._core.best import ROUNDING
 from bmrm.solvers._core.certificate import plane_bound
+from bmrm.solvers._core.dense_matrix import WIDEST, refused
 from bmrm.solvers._core.instead import instead, name_of
 from bmrm.solvers._core.monitor import IterativeSolver, Monitor, Step, Steps
 from bmrm.solvers._core.newton.row_space import RowGram
@@ -126,8 +127,6 @@ SHARE = 1.0
 """A subproblem is solved when its error is at most this share of the error of the multipliers."""
 NEAR = 4.0
 """The objective is evaluated when the error of the subproblem is at most this multiple of the last gap."""
-WIDEST = 8192
-"""Features beyond which the dense matrix takes more than half a gigabyte."""
 SHARP = 2.0
 """First penalty after a start from a sample of n rows, times sqrt(dim / n), about the error of their scores; reduced if
 the sample was overfitted, that is, if its minimum is below J there."""
@@ -190,10 +189,11 @@ class Run:
             )
         self.options, self.monitor, self.slope, self.scored = options, monitor, slope, scored
         self.parts = ability(risk, RowParts)
-        if risk.dim > WIDEST and not regularizer.l1 and not self._few_rows():
+        why = "" if regularizer.l1 or self._few_rows() else refused(risk.dim)
+        if why:
             raise IncompatibleError(
-                f"semismooth_newton needs a dense matrix of {risk.dim} x {risk.dim} numbers, at most {WIDEST} x"
-                f" {WIDEST} are allowed, or as few rows, in one process; use dual_coordinate or line_search_bundle"
+                f"semismooth_newton needs a dense matrix of {risk.dim} x {risk.dim} numbers, {why}, or as few rows, in"
+                " one process; use dual_coordinate or line_search_bundle"
             )
         monitor.state = self._saved
         rows = None if self.parts is None else RowGram(self.parts)

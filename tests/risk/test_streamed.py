@@ -12,6 +12,7 @@ from bmrm.problem import IncompatibleError, Targets
 from bmrm.risk.intercept import FreeIntercept
 from bmrm.risk.linear import LinearRisk
 from bmrm.risk.products import Columns
+from bmrm.solvers import SOLVERS, reads_at_random
 
 ROWS, COLUMNS = 9000, 6
 
@@ -110,3 +111,21 @@ def test_what_reads_rows_at_random_is_refused_by_name(rows):
     for solver, words in {"dual_coordinate": "rows in memory", "pegasos": "sum over rows"}.items():
         with pytest.raises(IncompatibleError, match=words):
             bmrm.minimize(risk, bmrm.L2(1e-2), solver=solver)
+
+
+@pytest.mark.parametrize("name", [entry.name for entry in SOLVERS.all()])
+def test_what_a_solver_requires_of_a_risk_says_whether_it_takes_rows_on_disk(name, rows):
+    both = risks(rows, "logistic", False)
+    on_disk, in_memory = next(both), next(both)
+    regularizers = bmrm.L2(1e-2), bmrm.ElasticNet(1e-2), bmrm.L1(1e-2)
+
+    def takes(risk):
+        for regularizer in regularizers:
+            try:
+                return bmrm.minimize(risk, regularizer, solver=name, max_iterations=2).passes > 0.0
+            except IncompatibleError:
+                pass
+        return False
+
+    assert takes(in_memory)
+    assert takes(on_disk) is not reads_at_random(SOLVERS.get(name))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 OF_RANK = "{rank"
@@ -21,6 +21,7 @@ class Sharing:
     dealt : whether they are dealt out after reading.
     chosen : whether `auto` chooses who solves.
     guarded : whether their owners hold back all but sums.
+    movable : whether they could go if that were allowed.
     """
 
     allowed: bool
@@ -28,6 +29,7 @@ class Sharing:
     dealt: bool
     chosen: bool
     guarded: bool = False
+    movable: bool = True
 
     @classmethod
     def of(cls, settings: Mapping[str, Any]) -> Sharing:
@@ -44,13 +46,22 @@ class Sharing:
             allowed, why = True, "every rank can read data.train"
         return cls(allowed, why, allowed and settings["search"] is None, settings["solver"]["name"] == "auto", guarded)
 
+    def of_rows(self, resident: bool) -> Sharing:
+        """For rows that were read; those that are larger than memory (not `resident`) stay."""
+        if resident or not self.allowed:
+            return self
+        return replace(self, allowed=False, why="they are larger than memory", dealt=False, movable=False)
+
     def in_words(self) -> str:
         """For the beginning of a run."""
         if not self.allowed:
-            what = "no scores on rank 0, so no measures" if self.guarded else "`data.share_rows: true` lets them move"
+            if self.guarded:
+                what = "; no scores on rank 0, so no measures"
+            else:
+                what = "; `data.share_rows: true` lets them move" if self.movable else ""
             return (
                 f"rows stay on their ranks, since {self.why}: no start from a sample, no small problem solved on"
-                f" rank 0; {what}"
+                f" rank 0{what}"
             )
         done = ["they are dealt out by chance"] if self.dealt else ["rank 0 may take a sample of them to start from"]
         if self.chosen:

@@ -46,7 +46,7 @@ from bmrm.kernels.compiling import COMPILING
 from bmrm.kernels.workers import usable_cores
 from bmrm.losses import LOSSES
 from bmrm.mpi import masks
-from bmrm.mpi.dealing import deal_out
+from bmrm.mpi.dealing import deal_out, resident
 from bmrm.mpi.group import Alone, Group, together
 from bmrm.mpi.spread import spread
 from bmrm.problem import Callback, IncompatibleError, InputError, Iteration, OutputError, Start, Status, facts_of
@@ -154,9 +154,9 @@ def _train(
         _look_into_folder(settings["output"], None, group, opening=True)
     if settings["loss"] is not None:  # what is wrong is said before rows are read
         _problem(settings, group)
-    sharing, dealt = Sharing.of(settings), False
+    read_as, dealt = Sharing.of(settings), False
     if group.size > 1 and group.rank == 0 and not quiet:
-        print(f"bmrm: {sharing.in_words()}", file=sys.stderr)
+        print(f"bmrm: {read_as.in_words()}", file=sys.stderr)
     with phases("load", ", ".join(settings["data"]["train"])):
         loaded = load(settings["data"], settings["seed"], group)
         settings, notes = with_loss(settings, loaded.train, group)
@@ -169,10 +169,13 @@ def _train(
         if group.size > 1:  # the first of a node compiles
             few = loaded.train.part(0, min(FEW, loaded.train.rows))
             group.first_per_node(lambda: fingerprint.of_rows(few, Alone()))
+        sharing = read_as.of_rows(resident(loaded.train, group))
+        problem = replace(problem, share_rows=problem.share_rows and sharing.allowed)
         facts["data"] = fingerprint.of_rows(loaded.train, group)
         if settings["search"] is not None and "validation" in loaded.parts:  # they decide
             facts["validation"] = fingerprint.of_rows(loaded.parts["validation"], group)
-    for note in loaded.notes if group.rank == 0 and not quiet else ():
+    stay = [sharing.in_words()] if group.size > 1 and sharing != read_as else []
+    for note in (*loaded.notes, *stay) if group.rank == 0 and not quiet else ():
         print(f"bmrm: {note}", file=sys.stderr)
     with together(group):  # the same error on every rank, if any
         mapping = features_of(settings)

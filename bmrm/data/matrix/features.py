@@ -45,9 +45,11 @@ class Features(ABC):
     ----------
     resident : whether rows can be read at random, copied and kept: dual steps, copies of columns and samples need it.
     entries, table : the arrays of sparse rows, or the array of full rows; None where they are not such.
+    rows_at_once : so many are copied and changed at once, by default.
     """
 
     resident: ClassVar[bool] = False
+    rows_at_once: int = ROWS
     entries: Entries | None = None
     table: NDArray[Any] | None = None
 
@@ -110,9 +112,9 @@ class Features(ABC):
 
     # -- rows
 
-    def ranges(self, size: int = ROWS) -> Iterator[tuple[int, int]]:
-        """Ranges of `size` rows."""
-        rows = self.shape[0]
+    def ranges(self, size: int | None = None) -> Iterator[tuple[int, int]]:
+        """Ranges of `size` rows; None: of `rows_at_once`."""
+        rows, size = self.shape[0], self.rows_at_once if size is None else size
         for start in range(0, rows, size):
             yield start, min(start + size, rows)
 
@@ -288,8 +290,9 @@ class PartProducts:
         self._features.select(rows).products(self._width).add_rmatvec(0, rows.size, slope, gradient)
 
     def _parts(self, start: int, stop: int) -> Iterator[tuple[int, int, Products]]:
-        for first in range(start, stop, PART):
-            span = first, min(first + PART, stop)
+        size = min(PART, self._features.rows_at_once)
+        for first in range(start, stop, size):
+            span = first, min(first + size, stop)
             if getattr(self._last, "span", None) != span:
                 self._last.products = self._features.part(*span).products(self._width)
                 self._last.span = span
@@ -307,6 +310,7 @@ class ChangedFeatures(Features):
 
     def __init__(self, features: Features, change: Callable[[Features], Features]) -> None:
         self._features, self._change = features, change
+        self.rows_at_once = features.rows_at_once
 
     @property
     def shape(self) -> tuple[int, int]:

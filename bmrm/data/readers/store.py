@@ -12,7 +12,7 @@ from bmrm.data.dataset import Dataset
 from bmrm.data.files import about
 from bmrm.data.layout import Alike, Layout
 from bmrm.data.matrix import Stored, plain_matrix
-from bmrm.data.memory import available_bytes
+from bmrm.data.memory import free_memory
 from bmrm.data.readers._core.formats import formats
 from bmrm.data.readers._core.raw import Raw
 from bmrm.data.readers._core.shares import row_share
@@ -60,23 +60,51 @@ class Stores:
         layout = Layout(formats.describe(self), rows.shape[1], None if names is None else tuple(names))
         start, stop = row_share(data.rows, part, parts, data.targets.groups)
         data = data.part(start, stop)
+        stream, told = (self.stream, "") if self.stream is not None else _too_large(store.bytes, str(path))
+        mine: Any = rows.part(start, stop)
+        streamed = Stored(mine, _Share(store, start))
         with about(path):
-            mine: Any = rows.part(start, stop).checked()
-            for first, _, some in mine.parts():
-                _refuse_infinite(some, start + first)
-        stream = store.bytes > MUCH * (available_bytes() or np.inf) if self.stream is None else self.stream
-        if stream:
-            X: Any = Stored(mine, lambda first, last: store.ahead(start + first, start + last))
-        else:
-            X = plain_matrix(mine)
+            for first, _, some in streamed.parts():
+                _checked(some, start + first)
+        X: Any = streamed if stream else plain_matrix(mine)
+        layout = replace(layout, notes=(told,) if told else ())
         raw = Raw(replace(data, X=X, layout=layout, labelled=bool(y is not None)), str(path))
         if self.ignore and stream:
             raise InputError(f"{path}: data.ignore needs a store that fits in memory, or stream: false")
         return raw.without(self.ignore or (), alike)
 
 
-def _refuse_infinite(rows: Any, first: int) -> None:
-    """Raise InputError for entries that are not finite, naming the row."""
+@dataclass(frozen=True)
+class _Share:
+    """The pages of the rows of a store from `first` on."""
+
+    store: Store
+    first: int
+
+    def ahead(self, start: int, stop: int) -> None:
+        """As of `Pages`."""
+        self.store.ahead(self.first + start, self.first + stop)
+
+    def behind(self, start: int, stop: int) -> None:
+        """As of `Pages`."""
+        self.store.behind(self.first + start, self.first + stop)
+
+
+def _too_large(size: int, origin: str) -> tuple[bool, str]:
+    """Whether rows of so many bytes are to be read part by part, and what is said of it."""
+    free = free_memory()
+    if free is None or size <= MUCH * free.bytes:
+        return False, ""
+    return True, (
+        f"{origin}: {size / 1e9:.2f} GB of rows, {free.bytes / 1e9:.2f} GB of memory are free ({free.limit}): they are"
+        " read from the file in each pass, by solvers that need no copy of them"
+    )
+
+
+def _checked(rows: Any, first: int) -> None:
+    """Raise InputError for entries that are not finite, and indices that lie outside, naming the row."""
+    if rows.table is None:
+        rows.checked(f"X from row {first} on" if first else "X")
     values = rows.array if rows.table is not None else rows.own.values
     if values is None or np.isfinite(values).all():
         return

@@ -35,12 +35,16 @@ EPS = float(np.finfo(np.float64).eps)
 
 
 def served(risk: Risk, solver: IterativeSolver) -> tuple[Scored, ProblemSize] | None:
-    """The rows that a walk can prove points on, some at a time: one score each, in one process; None for others.
+    """The rows that a walk can prove points on, some at a time: one score each, in memory, of one process.
+
+    None for others.
 
     Nor where a time limit counts, or rounding: the solvers see to these.
     """
     scored, size = ability(risk, Scored), ability(risk, ProblemSize)
-    if scored is None or size is None or size.ranks > 1 or not provides(scored.map, SeveralPoints):
+    if scored is None or size is None or size.ranks > 1 or not size.resident:
+        return None
+    if not provides(scored.map, SeveralPoints):
         return None
     facts = scored.of_rows.facts
     single = facts.scores_per_row == 1 and facts.separable and math.isfinite(facts.infimum)
