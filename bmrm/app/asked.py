@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from bmrm.app.chunks import are_chunks, rows_of_chunks
 from bmrm.app.defaults import default_lambda, needs_lambda
 from bmrm.app.measure import name_of_targets
 from bmrm.app.pipeline.several import CLASSES, LABELS
@@ -67,7 +69,7 @@ def check_choices(**given: Any) -> None:
 
 
 def rows_of(X: Any, y: Any, sample_weight: Any, offset: Any, groups: Any, coding: Coding) -> Dataset:
-    """The rows; those of a Dataset bring all else.
+    """The rows; those of a Dataset, or of chunks, bring all else.
 
     Raises
     ------
@@ -80,6 +82,8 @@ def rows_of(X: Any, y: Any, sample_weight: Any, offset: Any, groups: Any, coding
         if coding.stated:
             raise InputError(f"{coding.stated[0]} beside a Dataset, whose columns are features already")
         plain = X.checked()
+    elif are_chunks(X):
+        plain = rows_of_chunks(X, y, sample_weight, offset, groups, coding, logging.getLogger("bmrm").info)
     else:
         plain = Dataset.from_arrays(X, y, sample_weight, groups, offset=offset, coding=coding)
     refuse_weightless(plain.targets.weights)

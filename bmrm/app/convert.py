@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import secrets
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from os import PathLike, fspath
 from pathlib import Path
@@ -11,22 +14,25 @@ from typing import Any
 
 import numpy as np
 
+from bmrm.app.filling import fill
 from bmrm.data.dataset import Dataset
-from bmrm.data.files import about, bare_suffix, divisible
+from bmrm.data.files import bare_suffix
 from bmrm.data.layout import Layout
 from bmrm.data.layout import columns_of as columns_in_order
-from bmrm.data.readers._core.formats import ByBytes, Format
+from bmrm.data.matrix import features_of
+from bmrm.data.parts import AT_A_TIME, Parts
+from bmrm.data.raw_columns import Coding
+from bmrm.data.readers._core.formats import Format
 from bmrm.data.readers._core.raw import Raw
-from bmrm.data.reading import format_for, is_made, read, scan
-from bmrm.data.store import new_store
+from bmrm.data.reading import read
+from bmrm.data.store import StoreWriter, new_store
 from bmrm.data.table_writers import columns_of, write_arrow, write_csv
 from bmrm.data.thesis_writers import write_harwell_boeing, write_june, write_spardat
 from bmrm.data.writers import write_npz, write_svmlight
-from bmrm.problem import InputError, shown
+from bmrm.mpi.group import Alone, Group, together
+from bmrm.problem import InputError, Vector, shown
 from bmrm.registry import Range, checked_value
 
-AT_A_TIME = 64 << 20
-"""Bytes of text that are read at a time."""
 WRITERS: Mapping[str, Callable[[str | PathLike[str], Dataset], None]] = {
     ".npz": write_npz,
     **dict.fromkeys((".svm", ".svmlight", ".libsvm"), write_svmlight),
@@ -60,10 +66,13 @@ def convert(
     columns: int | None = None,
     seed: int = 0,
     at_a_time: int = AT_A_TIME,
-) -> Converted:
-    """Write the rows of a source in another format, which the name of the target says.
+    group: Group | None = None,
+) -> Converted | None:
+    """Collective: write the rows of a source in another format, which the name of the target says.
 
-    A store of plain svmlight text is written part by part: memory is needed for a part, and for labels.
+    A store is written part by part, in memory for a part, and for labels: from svmlight text and csv, compressed or
+    not, from Parquet by row groups and from Arrow by record batches. Ranks read a share each. All else is the work of
+    rank 0, which reads the rows whole.
 
     Parameters
     ----------
@@ -73,6 +82,12 @@ def convert(
     columns : so many features, drawn without replacement, in their order; None for all.
     seed : of the draw.
     at_a_time : bytes of text in a part, about.
+    group : the ranks; None for this process alone.
+
+    Returns
+    -------
+    Converted
+        On rank 0; None elsewhere.
 
     Raises
     ------
@@ -81,18 +96,54 @@ def convert(
     """
     checked_value("columns", columns, (int, NoneType), Range(least=1))
     checked_value("seed", seed, (int,), Range(least=0))
-    suffix = checked_target(target)
+    group = Alone() if group is None else group
+    with together(group):
+        suffix = checked_target(target)
     names = [source] if isinstance(source, str) else list(source)
-    if suffix != STORE or columns is not None:
-        return write_as(target, chosen_columns(read(source, format=format), columns, seed), ", ".join(names))
-    with new_store(target) as store:
-        for raw in _parts(source, names, format, at_a_time):
-            if raw.data.rows:
-                with about(raw.origin):
-                    store.add(raw.data, raw.extent, raw.first)
-        header = store.finish(", ".join(names))
-    rows, features = header["shape"]
-    return Converted(rows, features, store.entries)
+    if suffix == STORE and columns is None:
+        parts = Parts(names, format, at_a_time, group.rank, group.size)
+        return _to_store(parts, Path(target), group)
+    found = None
+    with together(group):
+        if group.rank == 0:
+            found = write_as(target, chosen_columns(read(source, format=format), columns, seed), ", ".join(names))
+    return found
+
+
+def _to_store(parts: Parts, target: Path, group: Group) -> Converted | None:
+    """Collective: each rank writes a store of its rows beside the target, in which rank 0 puts them together."""
+    token = group.broadcast(secrets.token_hex(4))
+    mine = target if group.rank == 0 else target.with_name(f".{target.name}.{token}.{group.rank}.part")
+    try:
+        with ExitStack() as stack:
+            with together(group):
+                store = stack.enter_context(new_store(mine))
+            fill(store, parts, Coding(), group, parts.origin)
+            share = [str(mine), store.extent.tolist(), store.numbered] if store.rows else None
+            with together(group):
+                if share is not None and group.rank > 0:
+                    store.finish(parts.origin, agreed=False)
+                    stack.close()
+            shares = group.gather(share) or []
+            found = None
+            with together(group):
+                if group.rank == 0:
+                    for path, extent, numbered in filter(None, shares[1:]):
+                        _append(store, path, np.array(extent), 0 if numbered else None)
+                    header = store.finish(parts.origin)
+                    rows, features = header["shape"]
+                    found = Converted(rows, features, store.entries)
+        return found
+    finally:
+        if group.rank > 0:
+            shutil.rmtree(mine, ignore_errors=True)
+
+
+def _append(store: StoreWriter, path: str, extent: Vector, first: int | None) -> None:
+    """The rows of another store, some at a time."""
+    data = read(path, format={"name": "store", "stream": True})
+    for start, stop, _ in features_of(data.X).parts():
+        store.add(data.part(start, stop), extent, first)
 
 
 def checked_target(target: str | PathLike[str]) -> str:
@@ -135,18 +186,3 @@ def chosen_columns(data: Dataset, columns: int | None, seed: int) -> Dataset:
         encoding=None,
     )
     return replace(data, X=columns_in_order(data.X, kept), layout=layout)
-
-
-def _parts(source: Any, names: list[str], format: Any, at_a_time: int) -> Iterator[Raw]:
-    """The source in parts where text can be divided, else whole."""
-    count = 1
-    if not any(map(is_made, names)) and all(Path(name).is_file() for name in names):
-        files = [Path(name) for name in names]
-        if all(isinstance(format_for(path, format), ByBytes) and divisible(path) for path in files):
-            count = 1 + sum(path.stat().st_size for path in files) // at_a_time
-    for part in range(count):
-        raw = scan(source, format=format, part=part, parts=count)
-        if raw.names is not None or raw.table is not None:  # text becomes features by what all rows have
-            data = raw.dataset()
-            raw = Raw(data, raw.origin)
-        yield raw

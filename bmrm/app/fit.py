@@ -101,11 +101,13 @@ def fit(
     X : array, scipy.sparse matrix, `Csr` or data frame of pandas or polars, (rows, features), finite; float32 stays
         float32. Not changed. The names of a frame's columns are stored in the model, which finds them in other frames.
         Its columns of text and of categories are one-hot encoded: each level is a feature, such as `town=Oslo`. Or a
-        `Dataset`, which brings y, weights, offset and groups.
+        `Dataset`, which brings y, weights, offset and groups. Or chunks, of which one at a time is in memory: a list of
+        `(X, y)`, `(X, y, sample_weight)`, `Dataset`s or record batches of Arrow, or a function without arguments that
+        returns an iterator of these, the same each time; they go into a temporary store.
     y : (rows,) labels or numbers, as the loss requires: numbers of any type, text, truth values, times. Predicted
         labels have the same type. For `logistic` also shares of the positive class (more than two different numbers in
         [0, 1], not all whole) or successes and trials, (rows, 2), and for `softmax` a share for each class, (rows,
-        classes).
+        classes). Of record batches the name of a column, as are `sample_weight`, `offset` and `groups`.
     loss : a name (see `bmrm losses`), `{"name": ..., option: value}`, or an instance. None takes one by the kind of y:
         `hinge` for two classes, `multiclass_hinge` for more, `least_squares` for numbers (floats, unless they are two
         whole ones), `multilabel_hinge` for sets of labels. The model says which.

@@ -41,7 +41,7 @@ COMMANDS = {
 }
 MODULES = dict.fromkeys(("losses", "regularizers", "solvers"), "plug_ins")
 """File of a command, if its name differs."""
-COLLECTIVE = "train", "path", "cv", "complete"
+COLLECTIVE = "train", "path", "cv", "complete", "convert"
 """Commands that all ranks work for."""
 DESCRIPTION = "Regularized risk minimization with a certified optimality gap."
 EXAMPLES = """

@@ -264,14 +264,14 @@ def coded(X: Any, coding: Coding | Encoding | None) -> tuple[Encoding | None, Ra
     if isinstance(coding, Encoding):
         table = _table_like(X, coding)
         return (None, None) if table is None else (coding, table)
-    table = _table_for(X, coding)
+    table = table_for(X, coding)
     if table is None or not (coding.stated or any(kind != NUMBER for kind in table.kinds)):
         return None, None
     found = merged([summaries(table)], table.names, "X")
     return Encoding.fitted(found, table.names, table.headed, coding, "X"), table
 
 
-def _table_for(X: Any, coding: Coding) -> RawTable | None:
+def table_for(X: Any, coding: Coding) -> RawTable | None:
     """The columns of training rows; None for numbers of which nothing is wanted."""
     if is_frame(X):
         if not len(X.columns) or (has_numbers_only(X) and not coding.stated) or not len(X):

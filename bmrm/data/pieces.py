@@ -49,7 +49,7 @@ class Piece:
 
 
 def pieces(
-    stream: IO[bytes], origin: str, format: Divisible, alike: Alike, suffix: str = "", size: int = PIECE
+    stream: IO[bytes], origin: str, format: Divisible, alike: Alike | None, suffix: str = "", size: int = PIECE
 ) -> Iterator[Piece]:
     """The pieces of a decompressed stream.
 
@@ -58,7 +58,7 @@ def pieces(
     stream : lines as of `as_lines`, from its start.
     origin : its name in messages.
     format : says where a piece may end.
-    alike : how other files were read.
+    alike : how other files were read; None where there are none.
     suffix : of the names of the pieces, by which their format is recognised.
     size : bytes of a piece; more where it cannot end before.
 

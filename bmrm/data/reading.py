@@ -112,6 +112,18 @@ def scan(
     return _scan_files(files, format, origin, alike, coding, part, parts)
 
 
+def files_of(source: Source) -> list[Path]:
+    """The files of a source, those that match its globs in their order; none of one that is no list of files.
+
+    Such as bundled and generated rows, or a file of each rank.
+    """
+    names = [fspath(one) for one in ([source] if isinstance(source, (str, PathLike)) else source)]
+    if parsed(names, "auto")[0] != names or any(is_made(name) or _RANK.search(name) for name in names):
+        return []
+    _refuse_addresses(names)
+    return [path for name in names for path in _files(name)]
+
+
 def is_made(source: str) -> bool:
     """Whether a source is bundled or generated, not read from files."""
     return source.partition(":")[0] in _MAKERS

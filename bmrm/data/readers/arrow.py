@@ -20,6 +20,7 @@ from bmrm.data.raw_columns import CATEGORY, DATES, NUMBER, REMEDY, Codes, Coding
 from bmrm.data.readers._core.columns import Roles, Table, Wanted, must_be_encoded
 from bmrm.data.readers._core.formats import formats
 from bmrm.data.readers._core.raw import Raw
+from bmrm.data.readers._core.shares import even_share
 from bmrm.problem import InputError, MissingLibraryError, shown
 
 _PARQUET, _ARROW = b"PAR1", b"ARROW1"
@@ -53,15 +54,18 @@ class Arrow(Wanted):
             raise InputError(f"{path}: the file has no rows")
         return self._raw(path, table, alike, 0, coding).share(part, parts)
 
-    def batches(self, path: Path, alike: Alike) -> Iterator[Raw]:
-        """As of `Batched`."""
-        first = 0
+    def batches(
+        self, path: Path, alike: Alike | None, coding: Coding | None = None, part: int = 0, parts: int = 1
+    ) -> Iterator[Raw]:
+        """As of `Batched`: the row groups of a Parquet file, some rows at a time, the record batches of another."""
         with _opened(path) as stored:
-            for table in stored.batches():
+            start, stop = even_share(stored.groups, part, parts)
+            first = sum(map(stored.rows_of, range(start)))
+            for table in stored.batches(range(start, stop)):
                 if table.num_rows:
-                    yield self._raw(path, table, alike, first)
+                    yield self._raw(path, table, alike, first, coding)
                 first += table.num_rows
-        if not first:
+        if parts == 1 and not first:
             raise InputError(f"{path}: the file has no rows")
 
     def _raw(self, path: Path, table: Any, alike: Alike | None, first: int, coding: Coding | None = None) -> Raw:
@@ -80,12 +84,27 @@ class Arrow(Wanted):
         return Raw(data, str(path), table=None if plain else found, coding=coding)
 
 
+def raw_of(format: Arrow, rows: Any, origin: str, coding: Coding) -> Raw:
+    """The rows of a record batch or a table in memory; errors name their `origin`."""
+    import pyarrow
+
+    table = rows if isinstance(rows, pyarrow.Table) else _table(rows)
+    return format._raw(Path(origin), table, None, 0, coding)
+
+
 @dataclass(frozen=True)
 class _Stored:
-    """An open file: its whole table, or the batches that it is stored in, as tables of pyarrow."""
+    """An open file: its whole table, or that of some groups of rows in batches, as tables of pyarrow.
+
+    Attributes
+    ----------
+    groups, rows_of : how many there are, and the number of rows of each.
+    """
 
     table: Callable[[], Any]
-    batches: Callable[[], Iterator[Any]]
+    batches: Callable[[range], Iterator[Any]]
+    groups: int
+    rows_of: Callable[[int], int]
 
 
 @contextmanager
@@ -105,16 +124,31 @@ def _opened(path: Path) -> Iterator[_Stored]:
             source = pyarrow.BufferReader(file.read()) if compression(path) else pyarrow.PythonFile(file)
             if head.startswith(_PARQUET):
                 rows = parquet.ParquetFile(source)
-                yield _Stored(rows.read, lambda: map(_table, rows.iter_batches(BATCH)))
+                count = rows.num_row_groups
+                of_group = rows.metadata.row_group
+                yield _Stored(
+                    rows.read, lambda some: _of_groups(rows, some), count, lambda k: int(of_group(k).num_rows)
+                )
             else:
                 reader = ipc.open_file(source)
-                numbers = range(reader.num_record_batches)
-                yield _Stored(reader.read_all, lambda: (_table(reader.get_batch(k)) for k in numbers))
+                batch, count = reader.get_batch, reader.num_record_batches
+                yield _Stored(
+                    reader.read_all,
+                    lambda some: (_table(batch(k)) for k in some),
+                    count,
+                    lambda k: int(batch(k).num_rows),
+                )
         except (pyarrow.ArrowException, OSError) as error:
             reason = str(error).splitlines()[0][:200] if str(error) else type(error).__name__
             raise InputError(f"{path}: the file is damaged ({reason})") from error
         except UnicodeDecodeError as error:
             raise InputError(f"{path}: the name of a column is not UTF-8 ({error.reason})") from error
+
+
+def _of_groups(rows: Any, some: range) -> Iterator[Any]:
+    """Row groups of a Parquet file one after the other, each in batches."""
+    for group in some:
+        yield from map(_table, rows.iter_batches(BATCH, row_groups=[group]))
 
 
 def _table(batch: Any) -> Any:

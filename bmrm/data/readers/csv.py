@@ -68,7 +68,7 @@ class Csv(Wanted, Divisible):
         """As of `Divisible`: where there are none."""
         return self.group is None
 
-    def settled(self, text: bytes, alike: Alike) -> Csv:
+    def settled(self, text: bytes, alike: Alike | None) -> Csv:
         """As of `Divisible`: delimiter and header."""
         head = self._head_of(text, alike)
         return replace(self, delimiter=head.delimiter, header=head.names is not None)

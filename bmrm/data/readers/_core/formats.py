@@ -48,7 +48,7 @@ class Tabular(Protocol):
 class Divisible(Protocol):
     """A format of text whose rows can be read a piece at a time; what follows is of one whose lines say all."""
 
-    def settled(self, text: bytes, alike: Alike) -> Any:
+    def settled(self, text: bytes, alike: Alike | None) -> Any:
         """The format with what it takes from the beginning of a file, which pieces after the first do not show."""
         return self
 
@@ -83,8 +83,13 @@ class ByBytes(Protocol):
 class Batched(Protocol):
     """A format that is stored in batches of rows, each of which can be read by itself."""
 
-    def batches(self, path: Path, alike: Alike) -> Iterator[Raw]:
-        """The rows in parts that follow one another; groups may be parted."""
+    def batches(
+        self, path: Path, alike: Alike | None, coding: Coding | None = None, part: int = 0, parts: int = 1
+    ) -> Iterator[Raw]:
+        """The share of the rows in parts that follow one another; groups may be parted.
+
+        Read as others were (`alike`), or with what is wanted of columns that are to become features (`coding`).
+        """
         ...
 
 
