@@ -25,6 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmrm.kernels.blocks import separable
+from bmrm.kernels.products.vectors import careful_norm
 from bmrm.masters._core.cone_program import Constraints
 from bmrm.masters._core.linear import Infima, onto_simplices
 from bmrm.masters._core.planes import PlaneStore
@@ -51,6 +52,8 @@ AT_BOUND = 1e-9
 LEAST = 1e-9
 """Multiplier, of 1, above which a plane is at work."""
 EPS = float(np.finfo(np.float64).eps)
+STIFFEST = 1e200
+"""Largest first mu: its products with weights do not overflow."""
 DEEPEST = 1e300
 """Largest unit of the values of terms: what is formed of it and of multipliers does not overflow."""
 
@@ -172,11 +175,11 @@ class _Centre:
     def look(self, objective: Callable[[Vector], float], planes: PlaneStore) -> None:
         """Judge the last solution by the planes that came since: those at w give J(w)."""
         if self.w is None:
-            steepest = max(float(np.sum(planes.row(k)[self.free] ** 2)) for k in range(len(planes)))
+            steepest = max(careful_norm(planes.row(k)[self.free]) for k in range(len(planes)))
             origin = np.zeros(planes.space.dim)
             top = float(np.max(planes.products(origin) + planes.offsets))
             depth = top - min(planes.infima) if math.isfinite(min(planes.infima)) else abs(top)
-            self._first = self.mu = 0.5 * steepest / max(depth, 1e-12) or 1.0
+            self._first = self.mu = min(0.5 * steepest * (steepest / max(depth, 1e-12)), STIFFEST) or 1.0
             self.w = origin
             return
         if self._trial is None or int(planes.ids.max()) == self._seen:
@@ -289,7 +292,7 @@ class _Program:
         infima = master._infima.values
         depth = min(float(np.abs(self.heights - infima[self.terms]).max(initial=0.0)), DEEPEST) or 1.0
         cost = np.zeros(self.dim)
-        cost[used] = self.l1[used] + np.sqrt(0.5 * depth * P[:d])
+        cost[used] = self.l1[used] + math.sqrt(0.5 * depth) * np.sqrt(P[:d])
         for b, strength in zip(self.coned, self.strengths):
             members = penalty.block(b)
             cost[members] = strength + cost[members].max()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from itertools import count
 from typing import cast
 
 import numpy as np
@@ -35,6 +36,9 @@ from bmrm.solvers._core.rowwise import OF_SCORES
 
 NEAREST = 1e-9
 """The smallest fraction of the line to the model's minimiser at which a plane is taken."""
+
+HALVINGS = 8
+"""Trials of a point of a plane after which it moves nearer in ever longer strides: a model may lead 1e100 away."""
 
 CUT_ACCURACY = 0.15
 """Largest distance, as a share of the gap, of a mixed plane of a free intercept below the risk."""
@@ -160,11 +164,11 @@ class LineSearchBundle(PlaneSolver):
         more than the gap: for steep losses, planes at such points carry no information about the minimum.
         """
         highest = best.objective + max(run.objective - run.lower_bound, 0.0) if self.mu is None else math.inf
-        while True:
+        for trial in count():
             here = cuts.at(best.w + mu * (w_model - best.w), best.b + mu * step_b, best.f + mu * step_f)
             if math.isfinite(here.value) and (here.value <= highest or mu < NEAREST):
                 return here
-            mu *= 0.5
+            mu *= 0.5 ** max(1, trial - HALVINGS)
 
     def _search(
         self,

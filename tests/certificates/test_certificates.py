@@ -225,6 +225,12 @@ BLOCKS = {
     (661177, 1280): "Newton steps in weights without a penalty, beside a column without entries",
     (661177, 1722): "an exponential loss of 3e-313, where numbers keep no digits",
     (661177, 2234): "cone programs that rounding stops, begun again at tolerances it cannot reach, 33 s in all",
+    (661177, 11714): "a bound with rounding of features of 7e3, where J of weights of 0 has none",
+    (661177, 11756): "slopes whose squares overflow in the penalty of free weights of a cone program",
+    (
+        661177,
+        11291,
+    ): "a model that leads 1e100 away, from where planes came nearer by 242 halves",
     (661177, 3962): "line searches that lower J by 1e-13 of itself, two searches of constants each, 46 s in all",
 }
 """Problems of `varied` with regularizers of blocks that once showed a false claim, and why."""

@@ -34,8 +34,8 @@ DOUBT = 2.0**12
 SHARE = 0.01
 """Largest guessed rounding error, as a share of the gap, that is subtracted from a bound without being measured."""
 WIDE = 0.01
-"""Gap, as a share of J(w), above which the rounding of a bound is always measured, and as a share of Omega(w) where the
-wanted gap is not met: the minimum may be far from w."""
+"""Gap, as a share of J(w) or of Omega(w), above which the rounding of a bound is always counted: the minimum may be far
+from w."""
 FARTHER = 3.0
 """Planes within this multiple of the best point's distance from 0 round no more than R does there and need no
 correction."""
@@ -184,8 +184,11 @@ class Slack:
         """
         if proof.sure or not proof.bound > self._best.bound:
             return proof
-        guessed = self.guessed(proof, w, objective)
-        if guessed.sure and not relative_gap(objective, guessed.bound) > goal >= relative_gap(objective, proof.bound):
+        met = relative_gap(objective, min(proof.bound, objective)) <= goal
+        # where the gap is a share of Omega(w), a point nearer to 0 may round less: then all is taken off that may be
+        share = math.inf if met and objective - proof.bound > WIDE * omega else SHARE
+        guessed = self.guessed(proof, w, objective, share)
+        if guessed.sure and not (met and relative_gap(objective, guessed.bound) > goal):
             return self._surest(guessed)
         if not self._counts(proof, w, objective, omega, goal):
             return proof
@@ -202,10 +205,10 @@ class Slack:
         """Take for sure what another run has proved, less its rounding."""
         self._surest(proof)
 
-    def guessed(self, proof: Proof, w: Vector, objective: float) -> Proof:
-        """The proof less a guess of its rounding, where that is small against the gap; else as it is. No pass."""
+    def guessed(self, proof: Proof, w: Vector, objective: float, share: float = SHARE) -> Proof:
+        """The proof less a guess of its rounding, where that is this share of the gap; else as it is. No pass."""
         slack = self._guess(proof, w, objective)
-        if not slack <= SHARE * (objective - proof.bound):
+        if not slack <= share * (objective - proof.bound):
             return proof
         lowered = slack > OF_NO_ACCOUNT * abs(proof.bound)
         return proof._replace(bound=proof.bound - slack if lowered else proof.bound, sure=True)
@@ -213,18 +216,18 @@ class Slack:
     def _counts(self, proof: Proof, w: Vector, objective: float, omega: float, goal: float) -> bool:
         """Whether the bound may have more rounding than J(w) has, as far as can be known without a pass.
 
-        Where the gap is a share of Omega(w), other weights than w may be as good, 0 among them. Large constants round
-        in exponents as they do in J(w), and leave open only a gap that is not met.
+        Where the gap is a share of Omega(w), other weights than w may be as good, 0 among them, whose J rounds less.
+        Large constants round in exponents as they do in J(w), and leave open only a gap that is not met.
         """
         gap = objective - proof.bound
         if gap > WIDE * abs(objective) or -gap > OF_NO_ACCOUNT * abs(objective):
             return True
         if proof.reach > FARTHER * self._norm(w):
             return True
-        if relative_gap(objective, min(proof.bound, objective)) <= goal:
-            return False
         if gap > WIDE * omega:
             return True
+        if relative_gap(objective, min(proof.bound, objective)) <= goal:
+            return False
         return self._exponents and self._measure.constant() > FARTHER * self._rows * self._norm(w)
 
     def _surest(self, proof: Proof) -> Proof:
