@@ -171,11 +171,11 @@ class Slack:
         """The last bound that was above J by more than rounding explains."""
 
     def off(self, proof: Proof, w: Vector, objective: float, omega: float, goal: float) -> Proof:
-        """The bound minus its rounding error, which is measured (about 3 passes) unless a guess of it is small.
+        """The bound minus its rounding error, which is measured (about 3 passes) unless a guess of it serves.
 
-        Small is relative to the gap to J(w); a guess costs no pass. Near the minimum, planes that were taken near w
-        round as J(w) does, and are not measured. If a bound exceeds J(w) by more than rounding, it is replaced by the
-        last verified one, or by the infimum of R.
+        It does, without a pass, where it is small against the gap to J(w) or leaves the wanted gap met. Near the
+        minimum, planes that were taken near w round as J(w) does, and are not measured. If a bound exceeds J(w) by more
+        than rounding, it is replaced by the last verified one, or by the infimum of R.
 
         Parameters
         ----------
@@ -185,9 +185,7 @@ class Slack:
         if proof.sure or not proof.bound > self._best.bound:
             return proof
         met = relative_gap(objective, min(proof.bound, objective)) <= goal
-        # where the gap is a share of Omega(w), a point nearer to 0 may round less: then all is taken off that may be
-        share = math.inf if met and objective - proof.bound > WIDE * omega else SHARE
-        guessed = self.guessed(proof, w, objective, share)
+        guessed = self.guessed(proof, w, objective, math.inf if met else None)
         if guessed.sure and not (met and relative_gap(objective, guessed.bound) > goal):
             return self._surest(guessed)
         if not self._counts(proof, w, objective, omega, goal):
@@ -205,10 +203,14 @@ class Slack:
         """Take for sure what another run has proved, less its rounding."""
         self._surest(proof)
 
-    def guessed(self, proof: Proof, w: Vector, objective: float, share: float = SHARE) -> Proof:
-        """The proof less a guess of its rounding, where that is this share of the gap; else as it is. No pass."""
+    def guessed(self, proof: Proof, w: Vector, objective: float, most: float | None = None) -> Proof:
+        """The proof less a guess of its rounding, where that is small against the gap; else as it is. No pass.
+
+        `most` is the largest guess that is taken off; None for a share of the gap.
+        """
         slack = self._guess(proof, w, objective)
-        if not slack <= share * (objective - proof.bound):
+        most = SHARE * (objective - proof.bound) if most is None else most
+        if not (slack <= most and proof.bound - slack <= objective):
             return proof
         lowered = slack > OF_NO_ACCOUNT * abs(proof.bound)
         return proof._replace(bound=proof.bound - slack if lowered else proof.bound, sure=True)
