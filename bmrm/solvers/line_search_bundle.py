@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from itertools import count
 from typing import cast
 
 import numpy as np
@@ -164,11 +163,13 @@ class LineSearchBundle(PlaneSolver):
         more than the gap: for steep losses, planes at such points carry no information about the minimum.
         """
         highest = best.objective + max(run.objective - run.lower_bound, 0.0) if self.mu is None else math.inf
-        for trial in count():
+        stride = 1.0 - HALVINGS
+        while True:
             here = cuts.at(best.w + mu * (w_model - best.w), best.b + mu * step_b, best.f + mu * step_f)
             if math.isfinite(here.value) and (here.value <= highest or mu < NEAREST):
                 return here
-            mu *= 0.5 ** max(1, trial - HALVINGS)
+            mu *= 0.5 ** max(1.0, stride)
+            stride += 1.0
 
     def _search(
         self,
