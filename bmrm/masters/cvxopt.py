@@ -319,8 +319,7 @@ def _tried(
                 if nearest is not None and least <= ENDED * tolerance:
                     reached.tolerance = max(least, tolerance)
                     return nearest
-        # what ended by rounding ends there again until the tolerance lies near
-        tolerance = max(10.0 * tolerance, min(0.1 * least, LOOSEST))
+        tolerance *= 10.0
     if nearest is not None:
         reached.tolerance = least
         return nearest

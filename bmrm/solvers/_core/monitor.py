@@ -390,8 +390,8 @@ class Monitor(Best):
         previous = self.history[-1] if self.history else None
         self.history.append(self._line(len(self.history) + self.ahead))
         stop = self.callback is not None and bool(self.callback(self._told()))
-        moved = previous is None or _moved(previous, self.history[-1]) or self._catches_up()
-        if moved and not self._creeps():
+        moved = previous is None or (_moved(previous, self.history[-1]) and not self._creeps())
+        if moved or self._catches_up():
             self._idle, self._mark = 0, len(self.history) - 1
         else:
             self._idle += 1
