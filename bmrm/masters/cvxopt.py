@@ -32,8 +32,12 @@ LEAST_SHARE = 1e-300
 """Least unit of the multipliers."""
 ENDED = 10.0
 """Tolerances within which constraints hold well enough, and an end that rounding stopped: `SAFETY` leaves that much."""
-SCALES = (1.0, 1e2, 1e-2)
+SCALES = (1.0, 1e2, 1e-2, 1e4, 1e-4)
 """Scalings of the objective that are tried in turn."""
+USUAL = 3
+"""How many of them are tried where a point is near already."""
+NEAR = 1e-3
+"""How short of a solution such a point is."""
 
 
 class CvxoptMaster:
@@ -300,7 +304,9 @@ def _tried(
     at_once = True
     reason, least, nearest = "no point found", math.inf, None
     while tolerance <= LOOSEST:
-        for scale in SCALES:
+        for trial, scale in enumerate(SCALES):
+            if trial >= USUAL and least <= NEAR:
+                break
             limits = {"abstol": 1e-3 * tolerance * scale, "reltol": tolerance, "feastol": ENDED * tolerance}
             for way in ways:
                 try:
