@@ -83,12 +83,9 @@ SETTINGS = (
 )
 KEPT_APART = frozenset({"warm_start"})
 """Names that are not synonyms: `warm_start` is true or false, `start` a model."""
-_SAME: dict[str, tuple[str, ...]] = {}
+_TOGETHER = [[name for name in setting.names if name not in KEPT_APART] for setting in SETTINGS]
+_SAME: Mapping[str, list[str]] = {name: names for names in reversed(_TOGETHER) for name in names}
 """For each name all names of that setting, the first one that has it."""
-for _setting in SETTINGS:
-    _names = tuple(name for name in _setting.names if name not in KEPT_APART)
-    for _name in _names:
-        _SAME.setdefault(_name, _names)
 
 _LAMBDA = "the factor of the regularizer beside the mean loss"
 _EPOCHS = "iterations of the solver at most; a run ends by its proved gap"

@@ -187,3 +187,35 @@ def test_a_solver_without_steps_is_refused_by_name(risk):
 
     with pytest.raises(InputError, match="solver Idle has neither `steps` nor `minimize`"):
         Idle().minimize(risk, L2(LAM))
+
+
+@dataclass(frozen=True)
+class Creeping(extend.IterativeSolver):
+    """Moves towards w = 0, where J is less, by the same share of w in each iteration."""
+
+    name = "creeping"
+    share: float = 0.0
+
+    def steps(self, run):
+        w = 1e3 * np.ones(run.risk.dim)
+        while True:
+            run.improve(w, run.risk.value_and_subgradient(w)[0] + run.regularizer.value(w), fresh=True)
+            yield extend.Step.ITERATION
+            w = (1.0 - self.share) * w
+
+
+@pytest.mark.parametrize(("share", "status"), [(1e-13, Status.STALLED), (1e-7, Status.ITERATION_LIMIT)])
+def test_a_run_that_closes_next_to_nothing_of_its_gap_has_stalled(risk, share, status):
+    found = Creeping(tolerance=1e-6, max_iterations=150, share=share).minimize(risk, L2(LAM))
+    assert found.status is status
+    first, *_, last = found.history
+    assert last.objective < first.objective * (1.0 - 1e-13)  # each step counts beyond rounding
+
+
+def test_a_guess_of_rounding_is_taken_off_a_bound_with_which_the_gap_stays_met():
+    X, y = problems.data("logistic")
+    risk = LinearRisk(Dataset.from_arrays(X, y), LOSSES.make("logistic", {}))
+    exact = SOLVERS.make("newton", {"tolerance": 1e-13}).minimize(risk, L2(LAM))
+    found = SOLVERS.make("newton", {"tolerance": 1e-3}).minimize(risk, L2(LAM), start=exact.w)
+    assert found.objective == pytest.approx(exact.objective, rel=1e-14)
+    assert 2.0**-41 * found.objective < found.objective - found.lower_bound < 1e-9 * found.objective
