@@ -13,7 +13,8 @@ EPS = float(np.finfo(np.float64).eps)
 NUDGE = 1e-9
 """Perturbation of the right-hand side 0 of the sums, against cycling: far below one row's slope, far above rounding."""
 
-
+AWAY = 4.0
+"""Assumed distance from 0 of the x of another minimum, as a multiple of those at hand."""
 KNOWN = 4.0
 """Rank tolerance, in units of roundoff: a slope with a larger part outside the span of the others is a new one."""
 
@@ -29,12 +30,12 @@ class Mixing:
     Parameters
     ----------
     size : of x.
-    noise : the rounding of the g_j.
     """
 
-    def __init__(self, size: int, noise: float) -> None:
-        self.size, self.noise, self._nudge, self._wall, self._unit = size, noise, NUDGE, -1.0, 1.0
+    def __init__(self, size: int) -> None:
+        self.size, self._nudge, self._wall, self._unit = size, NUDGE, -1.0, 1.0
         self._slopes: Array = np.zeros((0, size))
+        self._noises: Vector = np.zeros(0)
         self._known: Array = np.zeros((0, size))
         """Orthonormal directions, those of the columns of `_table`."""
         self._costs: Vector = np.zeros(0)
@@ -55,14 +56,14 @@ class Mixing:
         self._basis = list(range(self._artificial))
         self._inverted: tuple[list[int], Array] | None = None
 
-    def add(self, g: Vector, c: float) -> None:
-        """Take a plane in."""
+    def add(self, g: Vector, c: float, noise: float) -> None:
+        """Take a plane in; `noise` is the rounding of its g."""
         along = self._known @ g
-        self._slopes = np.vstack((self._slopes, g))
+        self._slopes, self._noises = np.vstack((self._slopes, g)), np.append(self._noises, noise)
         self._costs = np.append(self._costs, c)
         new = g - along @ self._known
         length = float(np.linalg.norm(new))
-        if len(self._known) < self.size and length > KNOWN * self.noise:
+        if len(self._known) < self.size and length > KNOWN * noise:
             new -= (self._known @ new) @ self._known
             self._known = np.vstack((self._known, new / np.linalg.norm(new)))
             self._begin()
@@ -83,6 +84,7 @@ class Mixing:
         rows = np.concatenate((np.arange(self._artificial), chosen + self._artificial))
         places = {int(row): k for k, row in enumerate(rows)}
         self._table, self._costs, self._slopes = self._table[rows], self._costs[rows], self._slopes[chosen]
+        self._noises = self._noises[chosen]
         self._basis, self._inverted = [places[row] for row in self._basis], None
 
     @property
@@ -154,11 +156,12 @@ class Mixing:
         """Whether planes alone make a cut: with their shares the sums are 0 up to rounding."""
         shares, rounding = self._exact_shares(), 4.0 * EPS * (self.size + 1)
         # The shares come from a linear system, so that one of 0 may be off by some rounding for each row of it.
-        if shares[~self._planes].sum() > rounding + self.noise / self._unit:
+        noise = float(self._noises[self.used].max(initial=0.0))
+        if shares[~self._planes].sum() > rounding + noise / self._unit:
             return False
         sums = self._at_work
         left = np.abs(shares[self._planes] @ sums)
-        return bool(np.all(left <= rounding * np.abs(sums).sum() + (1.0 + KNOWN) * self.noise))
+        return bool(np.all(left <= rounding * np.abs(sums).sum() + (1.0 + KNOWN) * noise))
 
     @property
     def _planes(self) -> NDArray[np.bool_]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from bmrm.masters._core.mixing import Mixing
+from bmrm.masters._core.mixing import AWAY, Mixing
 from bmrm.problem import Check, IncompatibleError, ScoreFunction, Scores, Vector
 from bmrm.problem.risk import rounding_of_slopes
 from bmrm.risk.constants.mixture import EPS, UNBOUNDED, Mixture, Point, point_at
@@ -36,9 +36,8 @@ CLOSINGS, OPPOSED = 2, 10
 """Most searches, for each constant, for slopes that make the sums cancel, and most evaluations in one."""
 BYTES = 2**29
 """Most bytes of slopes that are kept during a search, unless one plane more than the constants needs more."""
-AWAY, OPEN = 4.0, 1e-3
-"""Assumed distance of the minimising constants from 0, as a multiple of the best ones; and the loss of the bound by
-non-zero sums, as a share of the best value, above which a mixture is rejected."""
+OPEN = 1e-3
+"""Loss of the bound by sums that are not 0, as a share of the best value, above which a mixture is rejected."""
 AGE = 20
 """Searches after which a plane is evaluated anew; until then its offset is updated by differences."""
 FAR = 8.0
@@ -145,10 +144,10 @@ class _Search:
         self._rows = float(phi.total(phi.constant(np.ones(len(here.b))))[0])
         full = f + phi.constant(here.b)
         self._extent = float(phi.magnitude(full).sum()) / self._rows
-        self._model = Mixing(size, noise)
+        self._model, self._noise = Mixing(size), noise
         self._floors = int(math.isfinite(infimum))
         if self._floors:
-            self._model.add(np.zeros(size), infimum)  # a plane, too
+            self._model.add(np.zeros(size), infimum, 0.0)  # a plane, too
         self._cuts: list[Cut] = []
         self._told = np.empty((STEPS, 2 * len(here.b) + 1))
         """Sums, constants and value of each cut."""
@@ -203,7 +202,18 @@ class _Search:
         """Whether there is a mixture, whose sums are so near to 0 that they count for little at the best constants."""
         if not self._model.feasible:
             return False
-        return self._model.lost(self.best.b[: self.size]) <= NEAR * max(abs(self.best.value), self._model.scale)
+        return self._lost() <= NEAR * max(abs(self.best.value), self._model.scale)
+
+    def _lost(self) -> float:
+        """What sums that are not quite 0 count at the best constants.
+
+        Those of a constant that stays where it is, too: where scores are huge, so is the noise of the sums, and a loss
+        may be taken to ignore a common shift that does not.
+        """
+        b, size = self.best.b, self.size
+        pairs = [(k - self._floors, share) for k, share in self._model.mixture() if k >= self._floors]
+        others = sum((share * self._cuts[k].sums[size:] for k, share in pairs), np.zeros(len(b) - size))
+        return self._model.lost(b[:size]) + float(np.abs(others) @ np.abs(b[size:]))
 
     def _oppose(self, check: Check) -> bool:
         """Look where slopes are opposite to what the sums of the mixture leave: a little of them makes these cancel.
@@ -239,7 +249,7 @@ class _Search:
         pairs = self._model.mixture()
         value = float(sum(share * costs[k] for k, share in pairs))
         # What the sums leave counts where the minimum is at other constants, which may be as large or larger.
-        left = AWAY * self._model.lost(best.b[: self.size])
+        left = AWAY * self._lost()
         value -= left if left > ACCURACY * abs(value) else 0.0
         unknown = self._floors and left > OPEN * max(abs(best.value), self._model.scale)
         if unknown or value < self.infimum:  # these slopes hold so low only; at the infimum that of 0 does
@@ -269,7 +279,7 @@ class _Search:
         return Cut(point.b, point.value, point.sums, point.slope, 0, self._extent)
 
     def _take(self, cut: Cut) -> None:
-        self._model.add(cut.sums[: self.size], 0.0)
+        self._model.add(cut.sums[: self.size], 0.0, self._noise)
         if len(self._cuts) == len(self._told):
             self._told = np.vstack((self._told, np.empty_like(self._told)))
         self._told[len(self._cuts)] = np.concatenate((cut.sums, cut.b, [cut.value]))
@@ -320,8 +330,8 @@ class _Search:
         terms = float(self.phi.magnitude(trial.slope).sum())
         self.steepest = max(self.steepest, terms)
         own = rounding_of_slopes(self.phi, self.f + self.phi.constant(trial.b), trial.slope, self._rows)
-        self._model.noise = max(self._model.noise, STEEP * terms, own)
-        if self.size < len(trial.b) and not _shift_free(trial.sums, terms, self._model.noise):
+        self._noise = max(self._noise, STEEP * terms, own)
+        if self.size < len(trial.b) and not _shift_free(trial.sums, terms, self._noise):
             self.shifted = True
         self._take(self._cut_of(trial))
         if trial.value < self.best.value - FALL * abs(self.best.value) - self._rounding_at(trial, terms):

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from bmrm.masters._core.mixing import EPS, Mixing
+from bmrm.masters._core.mixing import AWAY, EPS, Mixing
 from bmrm.masters._core.planes import PlaneStore
 from bmrm.problem import Intercept, LinearMap, Scored, ScoreFunction, Scores, Space, Vector, plane_at
 from bmrm.problem.risk import pulled, rounding_of_slopes
@@ -94,8 +94,10 @@ class JointPlanes:
         """Slopes in the constants, in the order of the planes."""
         self._terms: Vector = np.empty(0)
         """What was added to make each offset, in absolute values."""
+        self._noises: Vector = np.empty(0)
+        """The rounding of each plane's sums."""
         self._mixing: Mixing | None = None
-        self._rounding = self._errors = self._rows = self._steepest = 0.0
+        self._errors = self._rows = self._steepest = 0.0
         self._wall = 0
         self._begun = False
         """Whether there was a mixture before."""
@@ -148,7 +150,6 @@ class JointPlanes:
         if self._mixing is None:
             self._rows = float(self.phi.total(self.phi.constant(np.ones(self.constants)))[0])
             self._errors = EPS * (16.0 + math.sqrt(self._rows))
-            self._rounding = self._errors * terms
         product = self.phi.product(point.slope, point.f)
         added = abs(point.value) + abs(product) + float(sizes @ np.abs(point.b))
         if self.phi.facts.smooth:  # slopes are exponentials of differences of scores
@@ -157,25 +158,26 @@ class JointPlanes:
             return False
         a = self.map.rmatvec(point.slope)
         self._steepest = max(self._steepest, terms)
-        self._rounding = max(self._rounding, rounding_of_slopes(self.phi, point.f, point.slope, self._rows))
-        shift_invariant = abs(float(sums.sum())) <= SHIFT * self._steepest + self.constants * self._rounding
+        noise = rounding_of_slopes(self.phi, point.f, point.slope, self._rows)
+        noise = max(noise, self._errors * self._steepest)
+        shift_invariant = abs(float(sums.sum())) <= SHIFT * self._steepest + self.constants * noise
         if self._mixing is None:
             self._begin(self.constants - int(shift_invariant and self.constants > 1))
         elif self._mixing.size < self.constants and not shift_invariant:
             self._begin(self.constants)
         assert self._mixing is not None
-        self._mixing.noise = self._rounding
         self._planes.add(a, point.value - product)
         self._products = np.append(self._products, self._planes.space.dot(a, point.w))
         self._sums, self._terms = np.vstack((self._sums, sums)), np.append(self._terms, added)
-        self._mixing.add(sums[: self._mixing.size], 0.0)
+        self._noises = np.append(self._noises, noise)
+        self._mixing.add(sums[: self._mixing.size], 0.0, noise)
         self._forget()
         return True
 
     def _begin(self, size: int) -> None:
-        self._mixing = Mixing(size, self._rounding)
-        for sums in self._sums:
-            self._mixing.add(sums[:size], 0.0)
+        self._mixing = Mixing(size)
+        for sums, noise in zip(self._sums, self._noises.tolist()):
+            self._mixing.add(sums[:size], 0.0, noise)
 
     def _visit(self, w: Vector) -> None:
         """What follows is asked at w."""
@@ -208,8 +210,10 @@ class JointPlanes:
             shares[k] = share
         a, offset = self._planes.combine(shares), float(shares @ self._planes.offsets)
         terms = float(shares @ (self._terms + np.abs(self._products)))
-        # What the sums leave counts at other constants than 0.
-        rounding = self._errors * terms + self._mixing.lost(b[: self._mixing.size])
+        # What the sums leave counts at other constants than 0, and with it that of a constant that stays where it is.
+        size = self._mixing.size
+        left = self._mixing.lost(b[:size]) + float(np.abs(shares @ self._sums[:, size:]) @ np.abs(b[size:]))
+        rounding = self._errors * terms + AWAY * left
         height = self._planes.space.dot(a, w) + offset
         if rounding > OF_NO_ACCOUNT * abs(height):
             return ProfiledPlane(a, offset - rounding, height - rounding)
@@ -226,6 +230,7 @@ class JointPlanes:
         order = self._planes.drop(np.setdiff1d(older, ids[mixing.used]).tolist())
         mixing.keep(order)
         self._sums, self._terms, self._products = self._sums[order], self._terms[order], self._products[order]
+        self._noises = self._noises[order]
 
 
 class Cuts:
