@@ -219,12 +219,13 @@ class Slack:
         """Whether the bound may have more rounding than J(w) has, as far as can be known without a pass.
 
         Where the gap is a share of Omega(w), other weights than w may be as good, 0 among them, whose J rounds less.
-        Large constants round in exponents as they do in J(w), and leave open only a gap that is not met.
+        Where features are so large that their products with weights all but cancel, planes near w in norm may be far
+        off in scores. Large constants round in exponents as they do in J(w), and leave open only a gap that is not met.
         """
         gap = objective - proof.bound
         if gap > WIDE * abs(objective) or -gap > OF_NO_ACCOUNT * abs(objective):
             return True
-        if proof.reach > FARTHER * self._norm(w):
+        if proof.reach > FARTHER * self._norm(w) or self._heavy(proof):
             return True
         if gap > WIDE * omega:
             return True
@@ -238,7 +239,10 @@ class Slack:
 
     def less_at_0(self, proof: Proof) -> bool:
         """Whether rounding may put the bound above J(0), though not above J where its planes were taken."""
-        return not proof.sure and self._rows * proof.reach > HEAVY * (abs(proof.bound) + proof.size)
+        return not proof.sure and self._heavy(proof)
+
+    def _heavy(self, proof: Proof) -> bool:
+        return self._rows * proof.reach > HEAVY * (abs(proof.bound) + proof.size)
 
     def _guess(self, proof: Proof, w: Vector, objective: float) -> float:
         """The rounding, as far as it can be known without a pass: slopes add up to about 1, or J where that is more."""
