@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
+import numpy as np
+
 from bmrm.kernels.products.vectors import blend, dot, dot_and_sizes
 from bmrm.problem import HasConjugate, Regularizer, Vector, provides
 from bmrm.solvers._core.audit import Audit, Seen
@@ -90,6 +92,15 @@ class Certificate:
         """
         plane = self._plane
         return (-math.inf, None) if plane is None else (dot(plane.a, w) + plane.b, plane.where)
+
+    def farthest(self, sizes: Vector) -> float:
+        """As of `ProvingPlanes`; of the point where most of the plane was taken.
+
+        Parameters
+        ----------
+        sizes : (dim,), not negative.
+        """
+        return 0.0 if self._plane is None else dot(sizes, np.abs(self._plane.where))
 
     @property
     def proof(self) -> Proof:

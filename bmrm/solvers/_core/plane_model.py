@@ -204,6 +204,11 @@ class PlaneModel:
                 value += infimum
         return value, where
 
+    def farthest(self, sizes: Vector) -> float:
+        """As of `ProvingPlanes`."""
+        used = (self._points.get(plane) for plane, share in self._multipliers.items() if share > 0.0)
+        return max((float(sizes @ np.abs(point)) for point in used if point is not None), default=0.0)
+
     def saved(self, fingerprint: str) -> SavedPlanes:
         """All planes, for another run."""
         sizes = np.array([self._sizes[plane] for plane in self.planes.ids.tolist()]).reshape(-1, 2)

@@ -51,6 +51,10 @@ class ProvingPlanes(Protocol):
         """The value at `w` of the plane that is highest there, and the point where it was taken, if that is known."""
         ...
 
+    def farthest(self, sizes: Vector) -> float:
+        """<sizes, |v|> of the points v where planes of the proof were taken, as far as they are known; the largest."""
+        ...
+
 
 class Proof(NamedTuple):
     """A lower bound of min J, and what its rounding depends on.
@@ -129,6 +133,11 @@ class RoundingError:
         if likely:
             length = math.sqrt(length)
         return ERRORS * length * (ROUNDOFF * added + SMALLEST)
+
+    def sizes(self, w: Vector, reach: float) -> Vector | None:
+        """|A|'|s| as of `Magnitudes`; None where the risk cannot tell."""
+        found = self._magnitudes(w, reach)
+        return None if found is None else found.sizes
 
     def _magnitudes(self, w: Vector, reach: float) -> Magnitudes | None:
         if self._known is None or reach != self._known[1] or not np.array_equal(self._known[0], w):
@@ -225,7 +234,9 @@ class Slack:
         gap = objective - proof.bound
         if gap > WIDE * abs(objective) or -gap > OF_NO_ACCOUNT * abs(objective):
             return True
-        if proof.reach > FARTHER * self._norm(w) or self._heavy(proof):
+        if proof.reach > FARTHER * self._norm(w):
+            return True
+        if self._heavy(proof) and self._farther_in_scores(proof, w):
             return True
         if gap > WIDE * omega:
             return True
@@ -240,6 +251,13 @@ class Slack:
     def less_at_0(self, proof: Proof) -> bool:
         """Whether rounding may put the bound above J(0), though not above J where its planes were taken."""
         return not proof.sure and self._heavy(proof)
+
+    def _farther_in_scores(self, proof: Proof, w: Vector) -> bool:
+        """Whether planes were taken where products of features with weights are larger than at `w`."""
+        sizes = self._rounding.sizes(w, proof.reach)
+        if proof.planes is None or sizes is None:
+            return False
+        return proof.planes.farthest(sizes) > FARTHER * float(sizes @ np.abs(w))
 
     def _heavy(self, proof: Proof) -> bool:
         return self._rows * proof.reach > HEAVY * (abs(proof.bound) + proof.size)
