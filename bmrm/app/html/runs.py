@@ -268,7 +268,7 @@ class Run:
     settings : config.yaml as it stands, by the full names of its fields.
     history : the lines of history.csv.
     model : None where the run has left none.
-    curves : of curves.json; None of a run of an older version.
+    curves : of curves.json; None of a run that has measured no rows, or of an older version.
     """
 
     name: str

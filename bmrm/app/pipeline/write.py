@@ -149,7 +149,8 @@ def write_run(
 ) -> list[str]:
     """Write model.npz, summary.json, history.csv, config.yaml and curves.json, replacing an older run's together.
 
-    There is no model if the run has ended with NOT_CONVEX, since its point is not usable.
+    There is no model if the run has ended with NOT_CONVEX, since its point is not usable, and no curves.json if no rows
+    were measured.
 
     Returns the reasons if history.csv, config.yaml or curves.json could not be written.
 
@@ -168,7 +169,8 @@ def write_run(
         SUMMARY: _text(json.dumps(summary, indent=2, allow_nan=False) + "\n"),
     }
     more = {CONFIG: _text(resolved_yaml(settings)), HISTORY: _text(history_csv(model.solution))}
-    more[CURVES] = _text(json.dumps(curves, allow_nan=False) + "\n")
+    if curves:
+        more[CURVES] = _text(json.dumps(curves, allow_nan=False) + "\n")
     try:
         complaints = write_set(directory, needed, more)
     except OutputError as error:
