@@ -13,27 +13,35 @@ from bmrm.app.pipeline.solve import Problem
 from bmrm.app.pipeline.train import features_of, problem_of
 from bmrm.data.dataset import Dataset
 from bmrm.losses import LOSSES
-from bmrm.mpi.group import Alone
+from bmrm.mpi.group import Alone, Group, together
 from bmrm.problem import InputError
 
 LOSS = "logistic"
 """Of the trainings, where a config names none."""
 
 
-def read(settings: Mapping[str, Any]) -> tuple[Dataset, Dataset, Problem, tuple[str, ...]]:
-    """Complete rows, those to be completed, the problem, and what was decided in reading them.
+def read(settings: Mapping[str, Any], group: Group) -> tuple[Dataset, Dataset, Problem, tuple[str, ...]]:
+    """Collective: complete rows, those to be completed, the problem, and what was decided in reading them.
 
     Parameters
     ----------
     settings : `Settings.plain()`; `data.test` are the rows to be completed. Targets are ignored.
+    group : the ranks.
 
     Raises
     ------
     InputError
-        For a map of features, unit norms, columns of targets, and files that each rank has for itself.
+        For a guard, of the config or of an owner; for a map of features, unit norms, columns of targets, and files that
+        each rank has for itself.
     """
+    with together(group):  # before any rank reads
+        refuse_guard(settings, "`bmrm complete`")
+    with together(group):
+        return _read(settings)
+
+
+def _read(settings: Mapping[str, Any]) -> tuple[Dataset, Dataset, Problem, tuple[str, ...]]:
     section = settings["data"]
-    refuse_guard(settings, "`bmrm complete`")
     if features_of(settings) is not None:
         raise InputError("data.features is not for `bmrm complete`: each feature is a target")
     if any("{rank" in name for name in section["train"]):

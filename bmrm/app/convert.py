@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from bmrm.app.filling import fill
+from bmrm.app.guarded import refuse_of_owner
 from bmrm.data.dataset import Dataset
 from bmrm.data.files import bare_suffix
 from bmrm.data.layout import Layout
@@ -92,13 +93,16 @@ def convert(
     Raises
     ------
     InputError
-        For a name of another kind; for what cannot be read, or written in this format; for more columns than there are.
+        For a name of another kind; for what cannot be read, or written in this format; for more columns than there are;
+        where ranks share out a store, and the owner of one asks for a guard (`bmrm.app.guarded.VARIABLE`).
     """
     checked_value("columns", columns, (int, NoneType), Range(least=1))
     checked_value("seed", seed, (int,), Range(least=0))
     group = Alone() if group is None else group
     with together(group):
         suffix = checked_target(target)
+        if group.size > 1 and suffix == STORE and columns is None:
+            refuse_of_owner("`bmrm convert` puts the rows of all ranks into one store; run it alone")
     names = [source] if isinstance(source, str) else list(source)
     if suffix == STORE and columns is None:
         parts = Parts(names, format, at_a_time, group.rank, group.size)

@@ -20,6 +20,7 @@ VARIABLE = "BMRM_GUARD"
 Settings = Mapping[str, Any]
 Place = tuple[str, ...]
 
+GUARDED_DOORS = "`bmrm train` and `python -m bmrm.run` are"
 GUARDED_TOO = "lbfgs, newton, bundle and line_search_bundle ask for sums over all rows"
 WITHOUT: Mapping[str, str] = {
     "dual_coordinate": "it takes steps of single rows",
@@ -139,8 +140,16 @@ def check_rows(data: Dataset, guard: Guard, group: Group) -> None:
 
 def refuse_guard(settings: Settings, what: str) -> None:
     """InputError where a config, or the owner here, has a guard, and `what` trains otherwise."""
-    if Guard.checked(settings["data"].get("guard")) is not None or wanted_here() is not None:
-        raise InputError(f"{NAME}: {what} is not guarded; `bmrm train` and `python -m bmrm.run` are")
+    if Guard.checked(settings["data"].get("guard")) is not None:
+        raise InputError(f"{NAME}: {what} is not guarded; {GUARDED_DOORS}")
+    refuse_of_owner(f"{what} is not guarded; {GUARDED_DOORS}")
+
+
+def refuse_of_owner(why: str) -> None:
+    """InputError where the owner of this rank has asked for a guard; `why` this is none."""
+    wanted = wanted_here()
+    if wanted is not None:
+        raise InputError(f"the owner of this rank asks for {NAME}: {shown(wanted.plain())} ({VARIABLE}), but {why}")
 
 
 def wanted_here() -> Guard | None:

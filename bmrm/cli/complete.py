@@ -51,13 +51,11 @@ def run(group: Group, parsed: Namespace | None, *, started: bool) -> int:
     from bmrm.app.complete import completed
     from bmrm.app.complete_run import read
     from bmrm.app.progress import countdown
-    from bmrm.mpi.group import together
     from bmrm.run import OK, STOPPED, of_rank_0
 
     settings, top, quiet = of_rank_0(group, lambda: _asked(parsed))
     group.timeout = settings["mpi"]["timeout"]
-    with together(group):
-        train, rows, problem, notes = read(settings)
+    train, rows, problem, notes = read(settings, group)
     for note in notes if parsed is not None and not quiet else ():
         print(f"bmrm: {note}", file=sys.stderr)
     with countdown("features", quiet=parsed is None or quiet) as told:

@@ -120,7 +120,7 @@ def test_other_commands_are_not_guarded_and_say_so(command, tmp_path, monkeypatc
 
 def test_an_owner_who_asks_for_a_guard_refuses_other_commands(monkeypatch):
     monkeypatch.setenv("BMRM_GUARD", "true")
-    with pytest.raises(InputError, match=r"data\.guard: a path is not guarded"):
+    with pytest.raises(InputError, match=r"asks for data\.guard: .* \(BMRM_GUARD\), but a path is not guarded"):
         refuse_guard(load_settings(None, BASE[:2]).plain(), "a path")
 
 

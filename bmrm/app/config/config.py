@@ -683,10 +683,11 @@ def _renamed(document: Document, problems: Problems) -> None:
 
 def _check_metrics(settings: Settings, problems: Problems) -> None:
     """Add a problem for measures that do not fit the loss."""
-    if settings.output.follow is not None and settings.data.validation is None:
+    unmeasured = settings.data.validation is None and settings.data.guard is None  # beside which nothing is
+    if settings.output.follow is not None and unmeasured:
         problems.append((("output", "follow"), "output.follow measures validation rows, but data.validation is null"))
     stop = settings.solver.get("stop")
-    if stop is not None and settings.data.validation is None:
+    if stop is not None and unmeasured:
         problems.append((("solver", "stop"), "solver.stop measures validation rows, but data.validation is null"))
     name: str | None = (settings.loss or {}).get("name")
     if name is None:

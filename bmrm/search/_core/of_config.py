@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from bmrm.app.guarded import refuse_guard
 from bmrm.app.pipeline.rows_of_config import RowsOfConfig
 from bmrm.app.pipeline.solve import Watch, unwatched
 from bmrm.app.progress import Told
@@ -14,6 +15,9 @@ from bmrm.risk.scaling import SCALINGS
 from bmrm.search._core.candidates import Values
 from bmrm.search._core.crossing import Wanted, cross_validated
 from bmrm.search._core.record import CrossValidation
+
+WHAT = "cross-validation"
+"""Is done, for messages."""
 
 
 def validated(
@@ -43,6 +47,7 @@ def validated(
     if parallel == "rows":
         return _of_rows(settings, tried, wanted, group, None, quiet, told, watch)
     with together(group):
+        refuse_guard(settings, WHAT)
         if any("{rank" in name for name in settings["data"]["train"]):
             raise InputError("parallel: folds: every rank reads all rows, expected names without {rank}")
     return _of_rows(settings, tried, wanted, Alone(), group, quiet or group.rank != 0, told, watch)
@@ -60,7 +65,7 @@ def _of_rows(
 ) -> CrossValidation | None:
     """Collective: as `validated`, of the rows that the ranks of a group share out."""
     with together(across or Alone()):
-        read = RowsOfConfig.read(settings, ("train",), group, "cross-validation", quiet)
+        read = RowsOfConfig.read(settings, ("train",), group, WHAT, quiet)
         rows = SCALINGS[read.problem.scale].rows(read.parts["train"])
     return cross_validated(
         rows, read.problem, tried, wanted, group, features=read.features, across=across, watch=watch, told=told
