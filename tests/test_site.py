@@ -10,7 +10,6 @@ import time
 from functools import partial
 from html.parser import HTMLParser
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 
 import pytest
 import yaml
@@ -19,7 +18,7 @@ from bmrm.losses import LOSSES
 from bmrm.regularizers import REGULARIZERS
 from bmrm.solvers import SOLVERS
 from tests.browser import browse, wants_browser
-from tests.pages import ROOT, blocks, blocks_of
+from tests.pages import ROOT, blocks_of
 
 pytest.importorskip("griffe")
 pytest.importorskip("latex2mathml")
@@ -272,17 +271,3 @@ def test_examples_of_the_formats_are_read(tmp_path):
     data = read(tmp_path / "a.csv")
     assert data.feature_names == ("age", "income", "city_size")
     assert data.targets.y.tolist() == ["yes", "no"]
-
-
-def test_job_files_are_shell_and_yaml(tmp_path):
-    scripts = blocks("docs/clusters.md", "bash")
-    assert len(scripts) == 2
-    for script in scripts:
-        path = Path(tmp_path, "job")
-        path.write_text(script)
-        subprocess.run(["bash", "-n", str(path)], check=True)
-    job = yaml.safe_load(blocks("docs/clusters.md", "yaml")[0])
-    replicas = job["spec"]["mpiReplicaSpecs"]
-    command = replicas["Launcher"]["template"]["spec"]["containers"][0]["command"]
-    assert all(isinstance(word, str) for word in command)
-    assert int(command[command.index("-n") + 1]) == replicas["Worker"]["replicas"] * job["spec"]["slotsPerWorker"]

@@ -7,7 +7,7 @@ import pytest
 from mpi_examples import outputs
 from mpi_examples.outputs import COLUMNS, HERE, RANKS, TIMES, between_marks, markdown, put, ranks_of, row_of, rows_in
 
-EXAMPLES = sorted({path.parent.name for path in (*HERE.glob("*/*.yaml"), *HERE.glob("*/run.py"))})
+EXAMPLES = sorted({path.parent.name for path in (*HERE.glob("*/config.yaml"), *HERE.glob("*/run.py"))})
 MOST_PASSES = 10.0
 """Times the passes of one rank: another solver may be chosen over ranks, but visits of rows are no passes."""
 BUNDLED = ("breast_cancer", "digits")
