@@ -94,7 +94,7 @@ class Certificate:
         return (-math.inf, None) if plane is None else (dot(plane.a, w) + plane.b, plane.where)
 
     def farthest(self, sizes: Vector) -> float:
-        """As of `ProvingPlanes`; of the point where most of the plane was taken.
+        """<sizes, |v|>, v the point where most of the plane was taken.
 
         Parameters
         ----------
