@@ -482,39 +482,51 @@ class FullColumns(Protocol):
         ...
 
 
+class AtPoint(NamedTuple):
+    """Weights, and the constant added to each score: 0 without a free intercept. None where it is not known."""
+
+    w: Vector
+    constants: Vector | None = None
+
+
 class ReachedAtOnce(NamedTuple):
     """Where steps of which nothing was kept have ended.
 
     Attributes
     ----------
-    w, constant : the point, and the constant added to all scores, 0 without a free intercept.
+    w, constants : the point.
     objective, bound : J there, and a lower bound of min J from which rounding has been taken off.
     steps, passes : that it took.
     """
 
     w: Vector
-    constant: float
+    constants: Vector
     objective: float
     bound: float
     steps: int
     passes: float
 
 
+Minimised = Callable[[float, bool, Callable[[float], float], int, AtPoint | None], ReachedAtOnce | None]
+"""(l2, free, wanted, most, start) -> where it ends; None where `most` steps do not get there. `free` says whether there
+is a free intercept, `wanted` the gap for an objective; a run begins at `start`, at 0 for None."""
+
+
 @dataclass(frozen=True, eq=False)
 class AtOnce:
-    """The ability to minimise R(w) + l2/2 ||w||^2 from 0 by Newton's method in a few compiled calls, for little
-    data: nothing is charged.
+    """The ability to minimise R(w) + l2/2 ||w||^2 in a few compiled calls, for little data: nothing is charged.
 
     Attributes
     ----------
-    minimised : (l2, free, wanted, most) -> where it ends; None where `most` steps do not get there. `free` says whether
-        there is a free intercept, `wanted` the gap for an objective.
+    minimised : the run.
     rows : how many.
+    method : the solver whose steps are taken.
     settled : of a free intercept; None where there is none.
     """
 
-    minimised: Callable[[float, bool, Callable[[float], float], int], ReachedAtOnce | None]
+    minimised: Minimised
     rows: int
+    method: str
     settled: Settled | None = None
 
 

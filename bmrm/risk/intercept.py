@@ -149,7 +149,7 @@ WITH_INTERCEPT: dict[type, Callable[[FreeIntercept, Any], Any]] = {
     Gathered: lambda risk, ranks: Gathered(lambda: risk.gathered(ranks)),
     Fingerprint: lambda risk, inner: Fingerprint(lambda: f"free intercept:{inner.fingerprint()}"),
     Rounding: FreeIntercept.rounding,
-    AtOnce: lambda risk, inner: AtOnce(inner.minimised, inner.rows, risk.settled),
+    AtOnce: lambda risk, inner: replace(inner, settled=risk.settled),
     **dict.fromkeys((Traffic, Space, ProblemSize, QuadraticModel, RowParts), lambda risk, inner: inner),
 }
 """Abilities of the risk that a free intercept offers, by kind, and how they change; it withholds all others."""

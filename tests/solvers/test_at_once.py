@@ -18,6 +18,8 @@ from bmrm.solvers import SOLVERS
 from bmrm.solvers._core.at_once import REASON
 
 SMOOTH = "logistic", "squared_hinge", "least_squares", "poisson"
+KINKED = "hinge", "least_absolute_deviation", "quantile", "epsilon_insensitive"
+SEVERAL = "softmax"
 ROWS, FEATURES = 60, 4
 
 
@@ -30,8 +32,10 @@ def rows(loss, many=ROWS, features=FEATURES, whole=False):
         y = np.where(y > 1.0, 1.0, -1.0)
     if loss == "poisson":
         y = random.poisson(np.exp(np.clip(0.1 * y, -2.0, 2.0))).astype(float)
-    if whole:
-        return X, y, Dataset.from_arrays(X, y)
+    if loss == SEVERAL:
+        y = np.digitize(y, np.quantile(y, [0.3, 0.7]))
+    if whole or loss == SEVERAL:
+        return X, y, Dataset.from_arrays(X, y, None if whole else random.integers(0, 4, many) * 0.7)
     return X, y, Dataset.from_arrays(X, y, random.integers(0, 4, many) * 0.7, offset=random.normal(size=many))
 
 
@@ -47,7 +51,7 @@ def auto(risk, lam, regularizer=None, callback=None, start=None, **options):
     return solver.minimize(risk, omega, callback=callback, start=start)
 
 
-@pytest.mark.parametrize("loss", SMOOTH)
+@pytest.mark.parametrize("loss", [*SMOOTH, *KINKED, SEVERAL])
 @pytest.mark.parametrize("free", [False, True])
 @pytest.mark.parametrize("lam", [1e-5, 0.1])
 def test_the_optimum_is_that_of_a_run_that_keeps_account(loss, free, lam):
@@ -62,7 +66,7 @@ def test_the_optimum_is_that_of_a_run_that_keeps_account(loss, free, lam):
     assert [line.objective for line in found.history] == [found.objective]
     value = risk.value_and_subgradient(found.w)[0] + 0.5 * lam * float(found.w @ found.w)
     assert value <= found.objective * (1.0 + 1e-12 * np.sign(found.objective))
-    if free:  # the constant that J was evaluated with
+    if free and loss != SEVERAL:  # the constant that J was evaluated with
         b = found.details["intercept"]
         assert risk.intercept(found.w) == pytest.approx([b])
         phi = risk.phi.phi
@@ -85,7 +89,7 @@ def test_ridge_is_its_formula_in_more_digits(lam):
     np.testing.assert_allclose(found.w, w.astype(float), rtol=1e-7)
 
 
-@pytest.mark.parametrize("loss", ["squared_hinge", "logistic"])
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge", "logistic", "softmax"])
 def test_fit_from_python_keeps_its_results(loss):
     """Model, labels and scores are those of a run that somebody watches; raw features, a free intercept."""
     X, y, _ = rows(loss, whole=True)
@@ -102,7 +106,7 @@ def test_fit_from_python_keeps_its_results(loss):
     "given",
     [
         {"callback": lambda line: None},
-        {"start": np.ones(FEATURES)},
+        {"start": bmrm.Start(np.ones(FEATURES))},
         {"time_limit": 60.0},
         {"tolerance": 1e-13},
         {"max_iterations": 1},
@@ -120,9 +124,68 @@ def test_others_keep_account(given):
 def test_much_data_and_other_losses_are_not_done_at_once():
     assert REASON not in auto(made("logistic", free=False, features=65, many=20), 0.1).solver
     assert REASON not in auto(made("logistic", free=False, many=40_000), 0.1, tolerance=1e-3).solver
-    assert ability(made("hinge"), AtOnce) is None
-    softmax = LinearRisk(Dataset.from_arrays(np.eye(6), np.arange(6) % 3), LOSSES.make("softmax"))
-    assert ability(softmax, AtOnce) is None
+    classes = Dataset.from_arrays(np.eye(6), np.arange(6) % 3)
+    assert ability(LinearRisk(classes, LOSSES.make("multiclass_hinge")), AtOnce) is None
+    assert ability(LinearRisk(classes, LOSSES.make("softmax")), AtOnce) is not None
+
+
+@pytest.mark.parametrize("loss", ["hinge", "logistic", "softmax"])
+@pytest.mark.parametrize("free", [False, True])
+def test_a_start_is_never_left_for_a_worse_point(loss, free):
+    """Whether it is near to the minimum or far; and a near one takes fewer steps."""
+    risk = made(loss, free)
+    best, random = auto(risk, 1e-3, tolerance=1e-10), np.random.default_rng(2)
+    for away in (1e-6, 1e-2, 1e2):
+        start = best.w + away * random.normal(size=best.w.shape)
+        value = risk.value_and_subgradient(start)[0] + 0.5e-3 * float(start @ start)
+        found = auto(risk, 1e-3, tolerance=1e-3, start=start)
+        assert found.objective <= value * (1.0 + 1e-12)
+        assert found.lower_bound <= best.objective * (1.0 + 1e-12)
+        assert found.status is Status.CONVERGED
+
+
+@pytest.mark.parametrize("loss", ["hinge", "quantile", "epsilon_insensitive"])
+@pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
+def test_bounds_of_kinked_losses_are_below_what_others_reach(loss, scale):
+    """In any unit of the features; J is that of the formula at its weights."""
+    X, y, _ = rows(loss, whole=True)
+    y, lam = (y, 1e-4 * scale * scale) if loss == "hinge" else (y * scale, 1e-4 * scale)
+    data = Dataset.from_arrays(X * scale, y)
+    risk = LinearRisk(data, LOSSES.make(loss))
+    found, kept = auto(risk, lam, tolerance=1e-8), auto(risk, lam, tolerance=1e-8, callback=lambda line: None)
+    assert REASON in found.solver
+    left = y - scale * X @ found.w
+    formula = {
+        "hinge": np.maximum(0.0, 1.0 - scale * y * (X @ found.w)),
+        "quantile": np.maximum(0.5 * left, -0.5 * left),
+        "epsilon_insensitive": np.maximum(0.0, np.abs(left) - LOSSES.make("epsilon_insensitive").epsilon),
+    }[loss]
+    assert found.objective == pytest.approx(np.mean(formula) + 0.5 * lam * float(found.w @ found.w), rel=1e-12)
+    assert found.lower_bound <= kept.objective * (1.0 + 1e-12)
+    assert kept.lower_bound <= found.objective * (1.0 + 1e-12)
+
+
+@pytest.mark.parametrize("loss", ["hinge", "logistic", "quantile", "softmax"])
+@pytest.mark.parametrize("bias", ["free", "none"])
+def test_a_path_is_walked_at_once(loss, bias):
+    """Each point as a fit of its own, and fewer steps than those."""
+    X, y, _ = rows(loss, whole=True)
+    told = []
+    given = {"loss": loss, "bias": bias, "scale": "standardize", "tolerance": 1e-6}
+    found = bmrm.path(X, y, lambdas=np.geomspace(1.0, 1e-4, 12), callback=told.append, **given)
+    alone = [bmrm.fit(X, y, lam=float(lam), **given).solution for lam in found.lambdas]
+    assert all(REASON in model.solution.solver for model in found.models)
+    assert len(told) == len(found)
+    assert found.gaps.max() <= 1e-6
+    assert found.objectives == pytest.approx([one.objective for one in alone], rel=2e-6)
+    assert np.all(found.lower_bounds <= [one.objective * (1.0 + 1e-12) for one in alone])
+    assert found.passes.sum() < sum(one.passes for one in alone)
+
+
+def test_a_path_that_somebody_ends_ends():
+    X, y, _ = rows("logistic", whole=True)
+    found = bmrm.path(X, y, loss="logistic", n_lambdas=12, callback=lambda line: line.objective < 0.6)
+    assert 0 < len(found) < 12
 
 
 @pytest.mark.parametrize("share", [0.1, 0.9])

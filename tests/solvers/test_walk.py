@@ -39,6 +39,7 @@ def test_kinks_hold_weights_and_signs():
 @pytest.mark.parametrize(("regularizer", "least"), [("l2", 3.5), ("l1", 1.5)])
 def test_a_walk_reads_the_rows_less(regularizer, least):
     X, y = load_breast_cancer(return_X_y=True)
+    X = np.hstack((X, np.sqrt(X), np.log1p(X)))  # more columns than are solved at once
     lambdas = np.geomspace(1.0, 1e-3, 20) * (1.0 if regularizer == "l2" else 0.2)
     given = {"loss": "logistic", "scale": "standardize", "regularizer": regularizer}
     found = bmrm.path(X, y, lambdas=lambdas, **given)

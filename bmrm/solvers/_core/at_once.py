@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any, cast
+
 import numpy as np
 
 from bmrm.kernels.blas_threads import one_thread
@@ -20,9 +22,10 @@ from bmrm.problem import (
     provides,
     relative_gap,
 )
-from bmrm.problem.abilities import AtOnce
+from bmrm.problem.abilities import AtOnce, AtPoint, ProblemSize
 from bmrm.problem.results import is_own
 from bmrm.problem.solution import relative_goal
+from bmrm.solvers._core import block_walk, gram_walk, smooth_walk
 from bmrm.solvers._core.monitor import LITTLE, IterativeSolver
 
 NARROW = 64
@@ -31,6 +34,8 @@ MOST = 60
 """Most steps. Where they do not get there, a run that keeps account of its steps begins anew."""
 LEAST = 1e-11
 """Least tolerance: below it rounding decides."""
+WALKS = (gram_walk.walk_of, block_walk.walk_of, smooth_walk.walk_of)
+"""Walks along lambdas, each of which has less to keep account of than a solver of its regularizers, where it serves."""
 REASON = "little data, all at once"
 
 
@@ -41,10 +46,10 @@ def at_once(
     start: Vector | Start | None,
     callback: Callback | None,
 ) -> Solution | None:
-    """The solution where the gap is reached.
+    """The solution where the gap is reached, for a run that nobody watches.
 
-    None where it is not, or somebody asks for each iteration, for a start or for a limit of time, the regularizer is
-    not l2, or the data are not little: then nothing has happened.
+    None where it is not, or is no lower than at the start, or somebody asks for each iteration, to go on with a run or
+    for a limit of time, the regularizer is not l2, or the data are not little: then nothing has happened.
 
     Parameters
     ----------
@@ -52,20 +57,64 @@ def at_once(
     risk, regularizer : the problem.
     start, callback : as of `IterativeSolver.minimize`.
     """
-    asked = start is not None or callback is not None or options.time_limit is not None or options.tolerance < LEAST
-    if asked or not (provides(regularizer, Elastic) and is_own(regularizer) and regularizer.l1 == 0.0):
+    if callback is not None or not (start is None or _plain(start, risk.dim)):
+        return None
+    start = cast("Vector | None", start)
+    offered = offer(options, risk, regularizer)
+    if offered is None:
+        found = _one_point(options, risk, regularizer, start)
+    else:
+        known = None if start is None or offered.settled is None else offered.settled.of(start)
+        point = None if start is None else AtPoint(start, known)
+        found = reached(options, risk, regularizer, offered, point)
+    if found is None or start is None:
+        return found
+    value, _ = risk.value_and_subgradient(start)
+    return found if found.objective <= value + regularizer.value(start) else None
+
+
+def _plain(start: Any, dim: int) -> bool:
+    """Whether it is a point, not another run; what is neither the driver refuses."""
+    return isinstance(start, np.ndarray) and start.shape == (dim,) and bool(np.isfinite(start).all())
+
+
+def _one_point(options: IterativeSolver, risk: Risk, regularizer: Regularizer, start: Vector | None) -> Solution | None:
+    """That of a walk along lambdas of one point, by smooth losses with kinked regularizers; None without one."""
+    size = ability(risk, ProblemSize)
+    if size is None or not _little(size.rows, risk.dim):
+        return None
+    walks = (walk_of(risk, regularizer, options) for walk_of in WALKS)
+    walk = next((one for one in walks if one is not None), None)
+    return None if walk is None else next(walk(risk, [regularizer], start, lambda line: None))
+
+
+def offer(options: IterativeSolver, risk: Risk, regularizer: Regularizer) -> AtOnce | None:
+    """The ability, where it serves such a problem and these options; else None."""
+    if options.time_limit is not None or options.tolerance < LEAST:
+        return None
+    if not (provides(regularizer, Elastic) and is_own(regularizer) and regularizer.l1 == 0.0):
         return None
     offered = ability(risk, AtOnce)
-    if offered is None or risk.dim > NARROW or offered.rows * risk.dim > LITTLE:
-        return None
+    return offered if offered is not None and _little(offered.rows, risk.dim) else None
+
+
+def _little(rows: int, dim: int) -> bool:
+    return dim <= NARROW and rows * dim <= LITTLE
+
+
+def reached(
+    options: IterativeSolver, risk: Risk, regularizer: Regularizer, offered: AtOnce, start: AtPoint | None = None
+) -> Solution | None:
+    """The solution, found from `start` on, where the gap is reached; else None."""
     tolerances = options.tolerance, options.absolute_tolerance
     begin, compiled = working_clock(), COMPILING.seconds
     with one_thread():
         found = offered.minimised(
-            regularizer.l2,
+            cast(Elastic, regularizer).l2,
             offered.settled is not None,
             lambda objective: relative_goal(objective, *tolerances) * abs(objective),
             min(MOST, options.max_iterations),
+            start,
         )
     if found is None:
         return None
@@ -73,12 +122,14 @@ def at_once(
     bound = max(found.bound, risk.infimum)
     if not (bound <= J and relative_gap(J, bound) <= relative_goal(J, *tolerances)):
         return None
-    details = {}
+    details: dict[str, Any] = {}
+    w, constants = found.w, found.constants
     if offered.settled is not None:
-        offered.settled.note(found.w, np.array([found.constant]), J)
-        details["intercept"] = found.constant
+        offered.settled.note(w, constants, J)
+        if len(constants) == 1:
+            details["intercept"] = float(constants[0])
     return Solution(
-        w=found.w,
+        w=w,
         objective=J,
         lower_bound=bound,
         status=Status.CONVERGED,
@@ -86,7 +137,7 @@ def at_once(
         passes=found.passes,
         seconds=seconds,
         history=(Iteration(found.steps, J, bound, found.passes, seconds),),
-        solver=f"newton ({REASON})",
+        solver=f"{offered.method} ({REASON})",
         details=details,
         seconds_compiling=COMPILING.seconds - compiled,
     )

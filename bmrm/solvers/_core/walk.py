@@ -27,7 +27,7 @@ from bmrm.problem import (
     ability,
 )
 from bmrm.problem.abilities import Fingerprint
-from bmrm.solvers._core import block_walk, gram_walk, newton_walk, smooth_walk
+from bmrm.solvers._core import block_walk, gram_walk, little_walk, newton_walk, smooth_walk
 from bmrm.solvers._core.monitor import IterativeSolver
 from bmrm.solvers._core.plane_model import PlaneSolver
 from bmrm.solvers._core.predicted import ORDER, predicted
@@ -36,7 +36,7 @@ Walker = Callable[[Risk, Sequence[Regularizer], "Vector | None", Callback], Iter
 """From risk, regularizers, start and callback to a solution for each regularizer, in turn."""
 BY_COLUMNS = ("auto", "coordinate_descent")
 """Solvers that the walks of `KEEPING` take the place of."""
-KEEPING = (gram_walk.walk_of, block_walk.walk_of, smooth_walk.walk_of, newton_walk.walk_of)
+KEEPING = (little_walk.walk_of, gram_walk.walk_of, block_walk.walk_of, smooth_walk.walk_of, newton_walk.walk_of)
 """Walks on what is kept of the data, each where it serves the problem."""
 
 

@@ -1,0 +1,39 @@
+"""Little data with l2 along lambdas: each point all at once, from where the last one ended."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+
+from bmrm.problem import Callback, Regularizer, Risk, Solution, Vector
+from bmrm.problem.abilities import AtOnce, AtPoint
+from bmrm.solvers._core.at_once import offer, reached
+from bmrm.solvers._core.monitor import IterativeSolver
+
+Walk = Callable[[Risk, Sequence[Regularizer], "Vector | None", Callback], Iterator[Solution]]
+
+
+def walk_of(risk: Risk, regularizer: Regularizer, solver: IterativeSolver) -> Walk | None:
+    """The walk, where it is such a problem."""
+    offered = offer(solver, risk, regularizer) if solver.name == "auto" else None
+    return None if offered is None else partial(_walk, solver, offered)
+
+
+def _walk(
+    solver: IterativeSolver,
+    offered: AtOnce,
+    risk: Risk,
+    regularizers: Sequence[Regularizer],
+    start: Vector | None,
+    callback: Callback,
+) -> Iterator[Solution]:
+    """The points; the solver finds those that are not reached at once."""
+    point = None if start is None else AtPoint(start)
+    for regularizer in regularizers:
+        found = reached(solver, risk, regularizer, offered, point)
+        if found is None:
+            found = solver.minimize(risk, regularizer, start=None if point is None else point.w, callback=callback)
+        else:
+            callback(found.history[-1])
+        yield found
+        point = AtPoint(found.w, None if offered.settled is None else offered.settled.of(found.w))
