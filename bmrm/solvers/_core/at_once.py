@@ -22,10 +22,9 @@ from bmrm.problem import (
     provides,
     relative_gap,
 )
-from bmrm.problem.abilities import AtOnce, AtPoint, ProblemSize
+from bmrm.problem.abilities import AtOnce, AtPoint
 from bmrm.problem.results import is_own
 from bmrm.problem.solution import relative_goal
-from bmrm.solvers._core import block_walk, gram_walk, smooth_walk
 from bmrm.solvers._core.monitor import LITTLE, IterativeSolver
 
 NARROW = 64
@@ -34,8 +33,6 @@ MOST = 60
 """Most steps. Where they do not get there, a run that keeps account of its steps begins anew."""
 LEAST = 1e-11
 """Least tolerance: below it rounding decides."""
-WALKS = (gram_walk.walk_of, block_walk.walk_of, smooth_walk.walk_of)
-"""Walks along lambdas, each of which has less to keep account of than a solver of its regularizers, where it serves."""
 REASON = "little data, all at once"
 
 
@@ -62,11 +59,9 @@ def at_once(
     start = cast("Vector | None", start)
     offered = offer(options, risk, regularizer)
     if offered is None:
-        found = _one_point(options, risk, regularizer, start)
-    else:
-        known = None if start is None or offered.settled is None else offered.settled.of(start)
-        point = None if start is None else AtPoint(start, known)
-        found = reached(options, risk, regularizer, offered, point)
+        return None
+    known = None if start is None or offered.settled is None else offered.settled.of(start)
+    found = reached(options, risk, regularizer, offered, None if start is None else AtPoint(start, known))
     if found is None or start is None:
         return found
     value, _ = risk.value_and_subgradient(start)
@@ -76,16 +71,6 @@ def at_once(
 def _plain(start: Any, dim: int) -> bool:
     """Whether it is a point, not another run; what is neither the driver refuses."""
     return isinstance(start, np.ndarray) and start.shape == (dim,) and bool(np.isfinite(start).all())
-
-
-def _one_point(options: IterativeSolver, risk: Risk, regularizer: Regularizer, start: Vector | None) -> Solution | None:
-    """That of a walk along lambdas of one point, by smooth losses with kinked regularizers; None without one."""
-    size = ability(risk, ProblemSize)
-    if size is None or not _little(size.rows, risk.dim):
-        return None
-    walks = (walk_of(risk, regularizer, options) for walk_of in WALKS)
-    walk = next((one for one in walks if one is not None), None)
-    return None if walk is None else next(walk(risk, [regularizer], start, lambda line: None))
 
 
 def offer(options: IterativeSolver, risk: Risk, regularizer: Regularizer) -> AtOnce | None:

@@ -66,5 +66,6 @@ class RowProofs:
         found = s * offset + (1.0 - s) * self._infimum
         if l2 > 0.0:
             excess = np.maximum(sizes - l1, 0.0)
-            found = max(found, offset - 0.5 * dot(excess, excess) / l2)
+            with np.errstate(over="ignore"):  # squares that overflow prove nothing
+                found = max(found, offset - 0.5 * dot(excess, excess) / l2)
         return found
