@@ -125,8 +125,7 @@ class Chunks:
         from bmrm.data.readers.arrow import Arrow, raw_of
 
         y, weight, groups, offset = (self.beside[name] for name in BESIDE)
-        raw = raw_of(Arrow(label=y, weight=weight, group=groups), chunk, origin, self.coding)
-        return raw if offset is None else raw.with_offset(offset)
+        return raw_of(Arrow(label=y, weight=weight, group=groups), chunk, origin, self.coding, offset)
 
 
 def rows_of_chunks(

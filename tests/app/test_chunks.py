@@ -66,6 +66,15 @@ def test_record_batches_with_text_are_encoded_by_what_all_of_them_have():
     assert found.predict(frame).tolist() == expected.predict(frame).tolist()
 
 
+@pytest.mark.parametrize("left_out", [["town"], ["age"], []])
+def test_an_offset_is_a_column_of_record_batches_beside_text_too(left_out):
+    pandas = pytest.importorskip("pandas")
+    columns = {name: column for name, column in COLUMNS.items() if name not in left_out}
+    found = bmrm.fit(record_batches(columns), "answer", offset="weight", **SETTINGS)
+    frame = pandas.DataFrame({"age": X[:, 0], "town": TOWNS}).drop(columns=left_out)
+    alike(found, bmrm.fit(frame, Y, offset=WEIGHTS, **SETTINGS))
+
+
 def test_data_frames_whose_first_chunk_lacks_a_level():
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame({"age": X[:, 0], "town": np.where(np.arange(60) < 30, "Oslo", TOWNS)})
@@ -104,9 +113,15 @@ def test_what_is_wrong_is_named_by_its_chunk(chunks, more, words, tmp_path, monk
     assert not os.listdir(tmp_path)
 
 
-def test_a_column_that_batches_lack_is_named():
-    with pytest.raises(InputError, match="'answr'"):
-        bmrm.fit(record_batches(COLUMNS), "answr", **SETTINGS)
+@pytest.mark.parametrize("role", ["y", "sample_weight", "groups", "offset"])
+def test_a_column_that_batches_lack_is_named(role):
+    with pytest.raises(InputError, match=r"^chunk 0: .*'weigt'"):
+        bmrm.fit(record_batches(COLUMNS), **{"y": "answer", role: "weigt"}, **SETTINGS)
+
+
+def test_an_offset_of_text_is_refused():
+    with pytest.raises(InputError, match=r"^chunk 0: column 'town' holds string, expected numbers"):
+        bmrm.fit(record_batches(COLUMNS), "answer", offset="town", **SETTINGS)
 
 
 MEASURED = """

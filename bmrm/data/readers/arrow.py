@@ -22,6 +22,7 @@ from bmrm.data.readers._core.formats import formats
 from bmrm.data.readers._core.raw import Raw
 from bmrm.data.readers._core.shares import even_share
 from bmrm.problem import InputError, MissingLibraryError, shown
+from bmrm.registry import nearest
 
 _PARQUET, _ARROW = b"PAR1", b"ARROW1"
 BATCH = 1 << 16
@@ -84,12 +85,25 @@ class Arrow(Wanted):
         return Raw(data, str(path), table=None if plain else found, coding=coding)
 
 
-def raw_of(format: Arrow, rows: Any, origin: str, coding: Coding) -> Raw:
-    """The rows of a record batch or a table in memory; errors name their `origin`."""
+def raw_of(format: Arrow, rows: Any, origin: str, coding: Coding, offset: str | None = None) -> Raw:
+    """The rows of a record batch or a table in memory; errors name their `origin`.
+
+    The column `offset` is no feature: it is added to the scores.
+    """
     import pyarrow
 
     table = rows if isinstance(rows, pyarrow.Table) else _table(rows)
-    return format._raw(Path(origin), table, None, 0, coding)
+    if offset is None:
+        return format._raw(Path(origin), table, None, 0, coding)
+    with about(origin):
+        names = _names(table, Path(origin))
+        if names.count(offset) != 1:
+            found = f"{names.count(offset)} columns are named {shown(offset)}, expected one"
+            raise InputError(f"offset: {found}{nearest(offset, names)}")
+        place = names.index(offset)
+        numbers = _numbers(table.column(place), offset, 0)
+    raw = format._raw(Path(origin), table.remove_column(place), None, 0, coding)
+    return replace(raw, data=raw.data.with_offset(numbers))
 
 
 @dataclass(frozen=True)
