@@ -22,7 +22,7 @@ from bmrm.data.label_types import stored
 from bmrm.data.labels import LabelSets, in_form
 from bmrm.estimators.base import estimator, has_probabilities, places_in, present
 from bmrm.estimators.paths import PathEstimator
-from bmrm.estimators.rows import RowEstimator
+from bmrm.estimators.rows import RowEstimator, given_in_chunks
 from bmrm.losses import LOSSES
 from bmrm.problem import InputError, Loss, LossFacts, facts_of, provides, shown
 from bmrm.problem.loss import HasClassScores, HasProbabilities
@@ -71,13 +71,16 @@ class Classifier(ClassifierMixin, PathEstimator):
     calibrate: str | Mapping[str, Any] | None = None
     classes: Literal["together", "one_vs_rest"] = "together"
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, offset: Any = None) -> Self:
         """Train.
 
         Parameters
         ----------
+        X : (rows, features) array, sparse matrix or data frame of finite numbers; float32 stays float32. Or chunks as
+            `bmrm.fit` takes them, such as a list of `(X, y)`.
         y : (rows,) labels. For `logistic` also (rows, 2) successes and trials, for `softmax` (rows, classes) a share of
-            each class; labels are then the numbers from 0.
+            each class; labels are then the numbers from 0. None beside chunks, which bring their own; of record batches
+            the name of a column, as are the others.
 
         Raises
         ------
@@ -95,6 +98,8 @@ class Classifier(ClassifierMixin, PathEstimator):
 
     def _prepared(self, X: Any, y: Any, sample_weight: Any, offset: Any) -> tuple[Dataset, Any, dict[str, Any]]:
         """The rows, the loss that fits them, and what the weights of classes are where rows have shares of them."""
+        if given_in_chunks(X):
+            return self._of_chunks(self._rows_of_chunks(X, y, sample_weight, offset))
         if getattr(y, "ndim", 1) == 2 and y.shape[1] > 1 and self._loss_facts().takes_shares:
             X, y = self._training_rows(X, y, multi_output=True, y_numeric=True)
             data, loss = self._dataset(X, y, sample_weight, offset=offset), self._prepared_loss()
@@ -104,6 +109,20 @@ class Classifier(ClassifierMixin, PathEstimator):
         weights = self._weights(y, sample_weight)
         loss, classes = self._fitting_loss(y, weights)
         return self._dataset(X, y, weights, classes=classes, offset=offset), loss, {}
+
+    def _of_chunks(self, data: Dataset) -> tuple[Dataset, Any, dict[str, Any]]:
+        """As `_prepared`, of rows that are there."""
+        targets = data.targets
+        table = not isinstance(targets.y, np.ndarray) or targets.y.ndim == 2
+        if table and self._loss_facts().takes_shares:
+            return data, self._prepared_loss(), {"class_weight": self.class_weight}
+        if table:
+            raise InputError(f"{self._title}: y should be a 1d array, chunks have several columns or labels a row")
+        check_classification_targets(targets.y)
+        weights = self._weights(targets.y, targets.weights)
+        loss, classes = self._fitting_loss(targets.y, weights)
+        known = () if classes is None else tuple(classes.tolist())
+        return replace(data, targets=replace(targets, weights=weights, classes=known)), loss, {}
 
     def _taken(self, model: Model) -> Classifier:
         """This one, with the attributes of a model."""

@@ -26,7 +26,7 @@ class PathEstimator(RowEstimator, ABC):
     def path(
         self,
         X: Any,
-        y: Any,
+        y: Any = None,
         sample_weight: Any = None,
         offset: Any = None,
         *,
@@ -41,6 +41,7 @@ class PathEstimator(RowEstimator, ABC):
 
         Parameters
         ----------
+        X : (rows, features), or what else `fit` takes, such as chunks.
         y : (rows,) targets, or what else `fit` takes.
 
         Raises

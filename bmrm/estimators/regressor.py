@@ -16,11 +16,14 @@ from bmrm.data.dataset import Dataset, plain_labels
 from bmrm.data.frames import categories_of
 from bmrm.estimators.base import estimator, places_in
 from bmrm.estimators.paths import PathEstimator
-from bmrm.estimators.rows import RowEstimator
+from bmrm.estimators.rows import RowEstimator, given_in_chunks
 from bmrm.problem import InputError, Loss, LossFacts, facts_of
 
 if TYPE_CHECKING:
     from typing_extensions import Self
+
+TIMES = "datetime64", "timedelta64"
+"""How the names of types begin that are stored as numbers and are none."""
 
 
 @estimator
@@ -45,12 +48,15 @@ class Regressor(RegressorMixin, PathEstimator):
     loss: str | Mapping[str, Any] | Loss = field(default="least_squares", kw_only=False)
     fit_intercept: bool = True
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, offset: Any = None) -> Self:
         """Train.
 
         Parameters
         ----------
+        X : (rows, features) array, sparse matrix or data frame of finite numbers; float32 stays float32. Or chunks as
+            `bmrm.fit` takes them, such as a list of `(X, y)`.
         y : (rows,) numbers, or (rows, targets), each with a regression of its own but for `multivariate_least_squares`.
+            None beside chunks, which bring their own; of record batches the name of a column, as are the others.
 
         Raises
         ------
@@ -72,6 +78,12 @@ class Regressor(RegressorMixin, PathEstimator):
     def _prepared(self, X: Any, y: Any, sample_weight: Any, offset: Any) -> tuple[Dataset, Any, dict[str, Any]]:
         """As of `PathEstimator`."""
         loss = self._prepared_loss()
+        if given_in_chunks(X):
+            data = self._rows_of_chunks(X, y, sample_weight, offset)
+            found, kind = data.targets.y, data.targets.dtype
+            if not isinstance(found, np.ndarray) or found.dtype.kind == "U" or kind.startswith(TIMES):
+                raise InputError(f"{self._title}: y holds {kind or 'labels'}, expected numbers")
+            return data, loss, {}
         X, y = self._training_rows(X, y, y_numeric=True, multi_output=True)
         return self._dataset(X, y, sample_weight, offset=offset), loss, {}
 

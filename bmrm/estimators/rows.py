@@ -23,6 +23,8 @@ from bmrm.estimators.base import LinearEstimator
 from bmrm.problem import InputError, Targets, shown
 
 DTYPES = np.float64, np.float32
+CHUNKED = "Classifier, Regressor, ClassifierCV and RegressorCV"
+"""Estimators that take rows in chunks."""
 
 
 @dataclass(repr=False, eq=False, kw_only=True)
@@ -38,9 +40,11 @@ class RowEstimator(LinearEstimator):
     def _training_rows(self, X: Any, *y: Any, **checks: Any) -> Any:
         """What scikit-learn's `validate_data` gives: a float32 or float64 array or CSR matrix, and y where it is asked.
 
-        The attributes about features are set.
+        The attributes about features are set. InputError for chunks, which `_rows_of_chunks` is for.
         """
         self._check_ranges()
+        if given_in_chunks(X):
+            raise InputError(f"{self._title}: X are chunks, which {CHUNKED} take; `bmrm.fit` does, for every loss")
         self.encoding_: Encoding | None = None
         for target in y:
             check_sparse(target, "y")
@@ -48,6 +52,25 @@ class RowEstimator(LinearEstimator):
         if checks.get("y_numeric") and getattr(targets[0], "dtype", np.dtype(float)).kind in "USmM":
             raise InputError(f"{self._title}: y holds {targets[0].dtype}, expected numbers")
         return self._validated(X, *targets, **checks)
+
+    def _rows_of_chunks(self, X: Any, y: Any, sample_weight: Any, offset: Any) -> Dataset:
+        """The rows of chunks, in a temporary store, as `bmrm.fit` has them; the attributes about features are set.
+
+        `y`, `sample_weight` and `offset` are names of columns of record batches, or None.
+        """
+        self._check_ranges()
+        from bmrm.app.asked import rows_of  # loads numba
+
+        data = rows_of(X, y, sample_weight, offset, None, self._coding())
+        names = data.feature_names
+        self.encoding_ = None if data.layout is None else data.layout.encoding
+        if self.encoding_ is not None:
+            names = self.encoding_.sources if self.encoding_.headed else None
+        self.n_features_in_ = data.features if self.encoding_ is None else len(self.encoding_.columns)
+        self.__dict__.pop("feature_names_in_", None)
+        if names is not None:
+            self.feature_names_in_ = np.array(names, object)
+        return data
 
     def _validated(self, X: Any, *y: Any, **checks: Any) -> Any:
         """As `_training_rows`; InputError for features that scikit-learn would misread."""
@@ -118,6 +141,13 @@ class RowEstimator(LinearEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = self.missing != REFUSE
         return tags
+
+
+def given_in_chunks(X: Any) -> bool:
+    """Whether rows are given as `bmrm.app.chunks.are_chunks` says."""
+    from bmrm.app.chunks import are_chunks  # loads readers
+
+    return are_chunks(X)
 
 
 def _readable(X: Any) -> Any:
