@@ -70,7 +70,8 @@ def at_once(
 
 def _plain(start: Any, dim: int) -> bool:
     """Whether it is a point, not another run; what is neither the driver refuses."""
-    return isinstance(start, np.ndarray) and start.shape == (dim,) and bool(np.isfinite(start).all())
+    numbers = isinstance(start, np.ndarray) and start.dtype == np.float64 and start.shape == (dim,)
+    return numbers and bool(np.isfinite(start).all())
 
 
 def offer(options: IterativeSolver, risk: Risk, regularizer: Regularizer) -> AtOnce | None:
