@@ -7,6 +7,7 @@ from scipy.special import logsumexp
 
 from bmrm.data.dataset import Dataset
 from bmrm.losses import LOSSES
+from bmrm.masters._core.mixing import Mixing
 from bmrm.problem import Scored, Space, ability
 from bmrm.risk.intercept import FreeIntercept
 from bmrm.risk.linear import LinearRisk
@@ -35,6 +36,25 @@ def test_planes_taken_at_far_constants_are_not_above_the_risk(far):
         if plane is not None:
             assert plane.height <= minimum * (1.0 + 1e-12)
     assert far > 0.0 or plane.height > minimum * (1.0 - 1e-8)
+
+
+def mixed(*planes):
+    """Of planes (sum, value, noise) in one constant."""
+    mixing = Mixing(1)
+    for total, _, noise in planes:
+        mixing.add(np.array([total]), 0.0, noise)
+    mixing.price(np.array([value for _, value, _ in planes]), 1.0, 1e3)
+    mixing.solve()
+    return mixing
+
+
+def test_sums_that_do_not_cancel_are_no_rounding_of_a_plane_that_is_not_at_work():
+    """Both planes at work rise with the constant; a far one, of much noise, has no share in the mixture."""
+    near = (1e-3, 1.0, 1e-15), (2e-3, 0.9, 1e-15)
+    assert not mixed(*near).feasible
+    assert not mixed((0.05, -1e6, 0.1), *near).feasible
+    assert mixed((-1e-3, 0.8, 1e-15), *near).feasible
+    assert mixed((1e-3, 1.0, 0.1)).feasible  # within its own noise
 
 
 def test_constants_that_an_exact_search_has_found_take_the_place_of_far_ones():

@@ -12,12 +12,7 @@ from bmrm.kernels.blas_threads import lapack
 from bmrm.kernels.rows.little import ARMIJO, CENTRED, CENTRING
 from bmrm.problem import Vector
 from bmrm.problem.abilities import AtPoint, ReachedAtOnce
-from bmrm.risk.little.rows import SUMS, Array, Goal, Rows, rounding
-
-SHARE = 0.25
-"""Share of the wanted gap with which Newton's steps end; the rest is for the constants, and rounding."""
-HALVINGS = 12
-"""Most halvings of a step that makes J larger."""
+from bmrm.risk.little.rows import HALVINGS, SHARE, SUMS, Array, Goal, Rows, rounding
 
 
 def newton(rows: Rows, goal: Goal, start: AtPoint | None) -> ReachedAtOnce | None:

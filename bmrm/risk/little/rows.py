@@ -14,6 +14,10 @@ from bmrm.problem import Vector
 from bmrm.problem.abilities import AtPoint
 
 Array = NDArray[np.float64]
+SHARE = 0.25
+"""Share of the wanted gap with which Newton's steps end; the rest is for the constants, and rounding."""
+HALVINGS = 12
+"""Most halvings of a step that makes J larger."""
 SUMS = 1e-12
 """Largest sum of slopes for which they prove a bound beside a free constant."""
 ROUNDOFF = 1.2e-16

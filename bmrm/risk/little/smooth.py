@@ -13,12 +13,8 @@ from bmrm.kernels.rows import little
 from bmrm.kernels.rows.little import CENTRED, CENTRING
 from bmrm.problem import Vector
 from bmrm.problem.abilities import AtPoint, ReachedAtOnce
-from bmrm.risk.little.rows import SUMS, Goal, Rows, rounding
+from bmrm.risk.little.rows import HALVINGS, SHARE, SUMS, Goal, Rows, rounding
 
-SHARE = 0.25
-"""Share of the wanted gap with which Newton's steps end; the rest is for the constant, and rounding."""
-HALVINGS = 12
-"""Most halvings of a step that makes J larger."""
 NONE = np.empty(0)
 
 

@@ -14,13 +14,15 @@ import numpy as np
 
 from bmrm.kernels.blas_threads import one_thread
 from bmrm.kernels.compiling import COMPILING
-from bmrm.problem import Iteration, Regularizer, Risk, Scored, Solution, Status, Vector, ability, provides
+from bmrm.problem import Callback, Iteration, Regularizer, Risk, Scored, Solution, Status, Vector, ability, provides
 from bmrm.problem.abilities import ProblemSize, SeveralPoints
 from bmrm.problem.meter import Meter
 from bmrm.solvers._core.budget import Budget
 from bmrm.solvers._core.monitor import IterativeSolver
 from bmrm.solvers._core.rowwise import RowwiseRisk
 
+Walker = Callable[[Risk, Sequence[Regularizer], "Vector | None", Callback], Iterator[Solution]]
+"""From risk, regularizers, start and callback to a solution for each regularizer, in turn."""
 FINEST = 1e-9
 """Least relative gap that is proved so; below it rounding matters, which the solvers measure."""
 ROOM = 1 << 26

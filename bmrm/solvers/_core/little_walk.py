@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 
 from bmrm.problem import Callback, Regularizer, Risk, Solution, Vector
 from bmrm.problem.abilities import AtOnce, AtPoint
 from bmrm.solvers._core.at_once import offer, reached
+from bmrm.solvers._core.kept_walk import Walker
 from bmrm.solvers._core.monitor import IterativeSolver
 
-Walk = Callable[[Risk, Sequence[Regularizer], "Vector | None", Callback], Iterator[Solution]]
 
-
-def walk_of(risk: Risk, regularizer: Regularizer, solver: IterativeSolver) -> Walk | None:
+def walk_of(risk: Risk, regularizer: Regularizer, solver: IterativeSolver) -> Walker | None:
     """The walk, where it is such a problem."""
     offered = offer(solver, risk, regularizer) if solver.name == "auto" else None
     return None if offered is None else partial(_walk, solver, offered)

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from bmrm.kernels.products.vectors import dot
+from bmrm.kernels.products.vectors import careful_norm, dot
 from bmrm.problem import Vector
 from bmrm.problem.abilities import SeveralPoints
 from bmrm.solvers._core.kept_walk import EPS, MORE, Guess, Proved
@@ -43,11 +43,11 @@ class RowProofs:
         omega : the regularizer.
         scores : A w.
         """
-        sizes, norm = np.abs(one.w), float(np.linalg.norm(at.slope))
+        sizes, norm = np.abs(one.w), careful_norm(at.slope)
         constant = float(at.f[0] - scores[0]) if self._free else 0.0
         objective = at.value + omega.value(one.w)
         reach = float(self._lengths @ sizes) * (one.w.size + MORE) + MORE * abs(constant) * math.sqrt(self._size)
-        slack = EPS * norm * (reach + MORE * float(np.linalg.norm(at.f)))
+        slack = EPS * norm * (reach + MORE * careful_norm(at.f))
         slack += MORE * EPS * (abs(at.value) + abs(objective) + abs(self._infimum))
         if self._free:
             left = abs(float(at.slope.sum())) + self._size * EPS * float(np.abs(at.slope).sum())
@@ -66,6 +66,5 @@ class RowProofs:
         found = s * offset + (1.0 - s) * self._infimum
         if l2 > 0.0:
             excess = np.maximum(sizes - l1, 0.0)
-            with np.errstate(over="ignore"):  # squares that overflow prove nothing
-                found = max(found, offset - 0.5 * dot(excess, excess) / l2)
+            found = max(found, offset - 0.5 * dot(excess, excess) / l2)
         return found

@@ -6,7 +6,7 @@ Friedman, Hastie & Tibshirani 2010 (glmnet): warm starts down a path.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -28,12 +28,11 @@ from bmrm.problem import (
 )
 from bmrm.problem.abilities import Fingerprint
 from bmrm.solvers._core import block_walk, gram_walk, little_walk, newton_walk, smooth_walk
+from bmrm.solvers._core.kept_walk import Walker
 from bmrm.solvers._core.monitor import IterativeSolver
 from bmrm.solvers._core.plane_model import PlaneSolver
 from bmrm.solvers._core.predicted import ORDER, predicted
 
-Walker = Callable[[Risk, Sequence[Regularizer], "Vector | None", Callback], Iterator[Solution]]
-"""From risk, regularizers, start and callback to a solution for each regularizer, in turn."""
 BY_COLUMNS = ("auto", "coordinate_descent")
 """Solvers that the walks of `KEEPING` take the place of."""
 KEEPING = (little_walk.walk_of, gram_walk.walk_of, block_walk.walk_of, smooth_walk.walk_of, newton_walk.walk_of)
