@@ -29,7 +29,7 @@ from bmrm.kernels.products.vectors import careful_norm
 from bmrm.masters._core.cone_program import Constraints
 from bmrm.masters._core.linear import Infima, onto_simplices
 from bmrm.masters._core.planes import PlaneStore
-from bmrm.masters.cvxopt import Reached, cone_program
+from bmrm.masters.cvxopt import TURNS, Reached, cone_program
 from bmrm.problem import MasterSolution, Vector
 from bmrm.problem.regularizer import BlockPenalty
 
@@ -52,6 +52,8 @@ AT_BOUND = 1e-9
 LEAST = 1e-9
 """Multiplier, of 1, above which a plane is at work."""
 EPS = float(np.finfo(np.float64).eps)
+ALIKE = 64.0 * EPS
+"""Relative difference of two slopes that is rounding of a sum over rows."""
 STIFFEST = 1e200
 """Largest first mu: its products with weights do not overflow."""
 DEEPEST = 1e300
@@ -77,26 +79,41 @@ class ConicMaster:
         self._known = np.isfinite(planes.infima)
         self._centre = _Centre(self._free) if self._free.size else None
         self._reached = Reached()
+        self._covered: set[int] = set()
+        """Planes below others of the same slopes up to rounding, which make programs singular and prove nothing."""
+        self._last: tuple[float, MasterSolution] | None = None
+        """The solution of the planes at hand, and the accuracy asked for, where neither centre nor infima move."""
 
     def add(self, a: Vector, b: float, block: int = 0) -> int:
         """As of `Master`."""
         id = self.planes.add(a, b, block)
+        twins = {k: self.planes.plane(k)[1] for k in self.planes.alike(id, ALIKE) if k not in self._covered}
+        highest = max(twins, key=lambda k: twins[k])
+        self._covered.update(k for k in twins if k != highest)
+        if not any(k != id and b - offset <= ALIKE * abs(b) for k, offset in twins.items()):
+            self._last = None
         self._infima.begin(a, b, block)
         return id
 
     def remove(self, planes: Sequence[int]) -> None:
         """As of `Master`."""
         self.planes.drop(planes)
+        if not self._covered.issuperset(planes):
+            self._last = None
+        self._covered.difference_update(planes)
 
     def solve(self, accuracy: float) -> MasterSolution:
         """Minimise the model to `accuracy`, relative, 1e-12 at the least; raises BmrmError when cvxopt fails."""
-        planes = self.planes
+        planes, again = self.planes, self._last is not None and self._last[0] <= accuracy
+        self._reached.turn = self._reached.turn + 1 if again else 0
+        if self._last is not None and self._reached.turn >= TURNS:
+            return self._last[1]
         self._infima.deepen(planes)
         if self._centre is not None and len(planes):
             self._centre.look(self._objective, planes)
         w, alpha, rest = _Program(self).solved(accuracy if self._known.all() else min(accuracy, 1e-8))
         alpha, rest = onto_simplices(alpha, rest, planes, len(self._known))
-        w = self._tidied(w, -planes.combine(alpha))
+        w = self._tidied(w, -planes.combine(alpha), self._bound(alpha, rest), accuracy)
         exact = self._infima.remember(planes, w, rest)
         exact = exact and (self._centre is None or self._centre.near(w))
         if self._free.size:
@@ -104,27 +121,34 @@ class ConicMaster:
         bound = self._bound(alpha, rest)
         if self._centre is not None:
             self._centre.take(w, self._objective(w))
-        return MasterSolution(w, planes.multipliers(alpha), bound, exact)
+        solution = MasterSolution(w, planes.multipliers(alpha), bound, exact)
+        self._last = (accuracy, solution) if exact and self._centre is None and self._known.all() else None
+        return solution
 
-    def _tidied(self, w: Vector, v: Vector) -> Vector:
+    def _tidied(self, w: Vector, v: Vector, bound: float, accuracy: float) -> Vector:
         """The weights without what the interior point leaves of zeros: blocks stay 0 where v is well inside the domain.
 
-        `v` is minus the mixed slope. What is at a bound up to rounding is there.
+        `v` is minus the mixed slope, `bound` what it proves. What is at a bound up to rounding is there. Zeros of
+        inexact multipliers are none where they raise the model by more than it is inexact.
         """
         penalty, out = self._penalty, np.empty_like(w)
         separable.project(w, self._arrays, out)
         for limit in (penalty.lower, penalty.upper):
             at = np.isfinite(limit) & (np.abs(out - limit) <= AT_BOUND * (1.0 + np.abs(limit)))
             out[at] = limit[at]
+        sparse = out.copy()
         for block in range(penalty.blocks):
             slack = separable.slack_at_0(block, v, self._arrays)
             if slack > INSIDE * (penalty.strengths[block] + penalty.l1[penalty.block(block)].max()):
-                out[penalty.block(block)] = 0.0
+                sparse[penalty.block(block)] = 0.0
         if np.any(penalty.l1 > 0.0):
             v = np.where(penalty.l2 > 0.0, v + penalty.l2 * penalty.center, v)
             zero = (np.abs(v) < (1.0 - INSIDE) * penalty.l1) & (penalty.lower <= 0.0) & (penalty.upper >= 0.0)
-            out[zero] = 0.0
-        return out + 0.0  # no -0
+            sparse[zero] = 0.0
+        with np.errstate(over="ignore", invalid="ignore"):
+            top, emptied = self._objective(out), self._objective(sparse)
+        inexact = max(top - bound, max(accuracy, self._reached.tolerance) * abs(top))
+        return (out if emptied - top > inexact else sparse) + 0.0  # no -0
 
     def _objective(self, w: Vector) -> float:
         """Omega and the model at w."""
@@ -220,8 +244,9 @@ class _Program:
     def __init__(self, master: ConicMaster) -> None:
         self.master, self.penalty = master, master._penalty
         planes, penalty, known = master.planes, self.penalty, master._known
-        self.dim, self.terms = planes.space.dim, planes.blocks
-        self.rows = planes.saved("").slopes
+        self.at_work = np.flatnonzero([id not in master._covered for id in planes.ids.tolist()])
+        self.dim, self.terms = planes.space.dim, planes.blocks[self.at_work]
+        self.rows = planes.rows(self.at_work)
         self.less = 1.0 if known.all() else 1.0 - MARGIN
         self.blocks = self._may_move()
         members = [penalty.block(b) for b in self.blocks]
@@ -239,7 +264,7 @@ class _Program:
         # products of planes far away overflow; powers of two round nothing
         steepest = np.abs(self.rows).max(axis=1, initial=0.0)
         self.share = np.ldexp(1.0, -np.frexp(np.maximum(steepest, 1.0))[1])
-        self.heights = planes.offsets + self.rows @ self.origin
+        self.heights = planes.offsets[self.at_work] + self.rows @ self.origin
         self.place = np.full(self.dim, -1)
         self.place[self.used] = np.arange(len(self.used))
         self.thin = self.used[(self.l1[self.used] > 0.0) & (self.sign[self.used] == 0.0)]
@@ -271,7 +296,9 @@ class _Program:
         w = self.origin.copy()
         w[used] += (units * x)[:d]
         z = unit * (z / G.sizes)
-        return w, z[:n] * self.share, z[n : n + K]
+        alpha = np.zeros(len(self.master.planes))
+        alpha[self.at_work] = z[:n] * self.share
+        return w, alpha, z[n : n + K]
 
     def _objective(self) -> tuple[Vector, Vector, Vector]:
         """The diagonal of the quadratic part, the linear part, and units of all variables.

@@ -34,6 +34,8 @@ ENDED = 10.0
 """Tolerances within which constraints hold well enough, and an end that rounding stopped: `SAFETY` leaves that much."""
 SCALES = (1.0, 1e2, 1e-2, 1e4, 1e-4)
 """Scalings of the objective that are tried in turn."""
+TURNS = len(SCALES)
+"""How often a program is solved whose solution was too inexact to lead anywhere, by another scaling each time."""
 USUAL = 3
 """How many of them are tried where a point is near already."""
 NEAR = 1e-3
@@ -248,9 +250,11 @@ class Reached:
     Attributes
     ----------
     tolerance : relative; it falls tenfold with every program whose first attempt succeeds.
+    turn : how often the same program was solved before; each time another scaling is the first.
     """
 
     tolerance: float = 0.0
+    turn: int = 0
 
 
 def cone_program(accuracy: float, P: Vector, q: Vector, G: Constraints, reached: Reached) -> tuple[Vector, Vector]:
@@ -301,10 +305,11 @@ def _tried(
     returned: any multipliers prove a bound.
     """
     tolerance = min(max(SAFETY * accuracy, TIGHTEST, reached.tolerance), LOOSEST)
-    at_once = True
+    at_once, first = True, reached.turn % len(SCALES)
+    scales = SCALES[first:] + SCALES[:first]
     reason, least, nearest = "no point found", math.inf, None
     while tolerance <= LOOSEST:
-        for trial, scale in enumerate(SCALES):
+        for trial, scale in enumerate(scales):
             if trial >= USUAL and least <= NEAR:
                 break
             limits = {"abstol": 1e-3 * tolerance * scale, "reltol": tolerance, "feastol": ENDED * tolerance}

@@ -105,3 +105,31 @@ def test_bounds_far_beyond_what_planes_can_gain(norm):
     omega = 0.4 * np.abs(nearest).sum() if norm == "l1" else 0.2 * np.square(nearest).sum()
     assert found.w == pytest.approx(nearest, abs=1e-9)
     assert found.lower_bound == pytest.approx(omega + max(slopes @ nearest) + 1e-11, rel=1e-12)
+
+
+def test_a_zero_that_raises_the_model_is_none():
+    """Asked for one digit, multipliers say that all weights may be 0, where nothing of the plane's height is lost."""
+    partition = Partition(SPACE)
+    partition.add(np.arange(DIM), 2e-3)
+    record, a = blocks(SPACE, "groups", partition=partition.arrays()), np.array([3e4, 1.0, 0.0, 4e4, 2.0])
+    master = record.master(PlaneStore(SPACE, (0.0,)))
+    master.add(a, 0.07)
+    found = master.solve(0.1)
+    value = record.value(found.w) + max(0.0, float(a @ found.w) + 0.07)
+    assert found.lower_bound <= value <= 0.01 * 0.07
+
+
+def test_planes_that_differ_by_rounding_count_once():
+    record, (A, b) = PAIRS["l2"][1], planes_of("random")
+    master = record.master(PlaneStore(SPACE, (0.0,)))
+    for row, offset in zip(A, b):
+        master.add(row, float(offset))
+    first = master.solve(1e-6)
+    twins = [master.add(row * (1.0 + 1e-15), float(offset) - 1e-12) for row, offset in zip(A, b)]
+    again = master.solve(1e-6)
+    assert not set(twins) & set(again.multipliers)
+    assert again.lower_bound == pytest.approx(first.lower_bound, rel=1e-6)
+    higher = master.add(A[0], float(b[0]) + 1.0)
+    assert 0 not in master.solve(1e-6).multipliers
+    master.remove([higher])
+    assert master.solve(1e-6).lower_bound <= first.lower_bound

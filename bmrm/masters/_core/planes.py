@@ -163,11 +163,26 @@ class PlaneStore:
         del self._parts[-(-count // self._rows) + 1 :]  # what has fallen empty, but for one matrix
         return order
 
+    def alike(self, id: int, tolerance: float) -> list[int]:
+        """The planes of the same block, each slope of which differs by `tolerance`, relative, at most; `id` is one."""
+        a, _, block = self.plane(id)
+        near = self.blocks == block
+        for start, part in self._used():
+            with np.errstate(over="ignore"):
+                near[start : start + len(part)] &= (np.abs(part - a) <= tolerance * np.abs(a)).all(axis=1)
+        found: list[int] = self.ids[near].tolist()
+        return found
+
+    def rows(self, places: NDArray[np.int64]) -> NDArray[np.float64]:
+        """A copy of the slopes at these places."""
+        slopes = np.empty((len(places), self.dim))
+        for at, place in enumerate(places.tolist()):
+            slopes[at] = self.row(place)
+        return slopes
+
     def saved(self, fingerprint: str) -> SavedPlanes:
         """A copy of all planes."""
-        slopes = np.empty((len(self), self.dim))
-        for start, part in self._used():
-            slopes[start : start + len(part)] = part
+        slopes = self.rows(np.arange(len(self)))
         return SavedPlanes(slopes, self.offsets.copy(), self.blocks.copy(), self.infima, fingerprint)
 
     def _used(self) -> Iterator[tuple[int, NDArray[np.float64]]]:
