@@ -145,17 +145,16 @@ class ConicMaster:
             v = np.where(penalty.l2 > 0.0, v + penalty.l2 * penalty.center, v)
             zero = (np.abs(v) < (1.0 - INSIDE) * penalty.l1) & (penalty.lower <= 0.0) & (penalty.upper >= 0.0)
             sparse[zero] = 0.0
-        with np.errstate(over="ignore", invalid="ignore"):
-            top, emptied = self._objective(out), self._objective(sparse)
+        top, emptied = self._objective(out), self._objective(sparse)
         inexact = max(top - bound, max(accuracy, self._reached.tolerance) * abs(top))
         return (out if emptied - top > inexact else sparse) + 0.0  # no -0
 
     def _objective(self, w: Vector) -> float:
         """Omega and the model at w."""
-        heights = self.planes.products(w) + self.planes.offsets
         tops = np.where(self._known, self.planes.infima, -np.inf)
-        np.maximum.at(tops, self.planes.blocks, heights)
-        return float(separable.value(w, self._arrays)) + float(tops.sum())
+        with np.errstate(over="ignore", invalid="ignore"):  # nan where products overflow
+            np.maximum.at(tops, self.planes.blocks, self.planes.products(w) + self.planes.offsets)
+            return float(separable.value(w, self._arrays)) + float(tops.sum())
 
     def _bound(self, alpha: Vector, rest: Vector) -> float:
         """What multipliers on the simplices prove; -inf where that is nothing."""
