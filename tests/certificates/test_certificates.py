@@ -231,6 +231,7 @@ BLOCKS = {
     (550811, 7223): "zeros that one digit of multipliers made, and programs of planes that differ by rounding, 44 s",
     (902731, 1543): "five planes over and over, in programs of 200, 29 s",
     (118203, 3288): "free weights so far away that heights of planes overflow",
+    (118203, 3733): "a constant at a kink, whose slope to the other side passed over the next one: J 1e-6 too low",
     (550811, 4683): "planes near in norm, but 1e10 away in scores by a feature of 4e9 that does not vary",
     (
         661177,

@@ -24,6 +24,8 @@ from bmrm.problem.abilities import Blocks, RowSubsets
 from bmrm.problem.risk import Settled
 from bmrm.regularizers.l1 import L1
 from bmrm.regularizers.l2 import L2
+from bmrm.risk.constants.mixture import rounding_of_sums
+from bmrm.risk.constants.search import minimum_over_constant
 from bmrm.risk.intercept import FreeIntercept
 from bmrm.risk.linear import LinearRisk
 from bmrm.solvers.bundle import Bundle
@@ -296,3 +298,29 @@ def test_a_users_formula_that_overflows_far_off_is_not_refused():
     with np.errstate(over="ignore"):
         risk = FreeIntercept(LinearRisk(data(Quantile(0.5)), PseudoHuber()))
     assert risk.intercept(np.zeros(risk.dim))[0] == pytest.approx(5.0, abs=1.0)
+
+
+class OneSide:
+    """A score function whose curves have the slope before a kink; `value_and_slope` has that behind it."""
+
+    def __init__(self, phi):
+        self.phi = phi
+
+    def __getattr__(self, name):
+        return getattr(self.phi, name)
+
+    def along(self, f, step):
+        curve = self.phi.along(f, step)
+        return lambda ts: (curve(ts)[0], curve(ts - 1e-9)[1])
+
+
+def test_of_kinks_side_by_side_none_is_passed_over():
+    """Slopes at a kink are of either side, by rounding: the step that leads to the other may pass the next kink."""
+    f, y, weights = np.array([2.00003, 2.0, 10.0]), np.array([1.0, 1.0, 0.0]), np.array([2.0, 2.0, 1.0])
+    sign = 2.0 * y - 1.0
+    phi = OneSide(ability(LinearRisk(Dataset.from_arrays(f[:, None], y, weights=weights), Hinge()), Scored).phi)
+    least = min(np.average(np.maximum(0.0, 1.0 - sign * (f + b)), weights=weights) for b in sign - f)
+    for start in [*(sign - f), 0.0]:
+        for reach in 10.0 ** np.arange(-6, 2):
+            found = minimum_over_constant(phi, f, start, reach, rounding_of_sums(phi), 0.0)
+            assert found.value == pytest.approx(least, rel=1e-12)

@@ -22,6 +22,10 @@ LEAST = 1e-100
 """Least first step."""
 FARTHEST = 1e300
 """Largest size of a constant at which a bracket is searched."""
+MEETINGS = 50
+"""Most tangents that are added where those at the ends of a bracket meet below the values there."""
+LOOSE = 4.0 * ROUNDING
+"""How far below, relative, that is more than rounding."""
 BESIDE = 0.1
 """The point where the tangent reaches the infimum is taken if it is this near to its end of the bracket, as a share of
 it."""
@@ -138,10 +142,28 @@ def minimum_over_constant(
     ends = _apart(phi, f, ends, push)
     if not all(end.finite for end in ends):
         return overflow(np.array([start]))
-    trials = [Trial(float(end.b[0]), end.value, float(end.sums[0])) for end in ends]
-    found = mixture_of(ends, np.array(shares(trials[0], trials[-1])[: len(ends)]))
+    found = _tight(phi, f, ends)
     if found.value < infimum <= found.least:  # the plane of slope 0 is higher
         return replace(found, points=(), shares=(), value=infimum, slopes=())
+    return found
+
+
+def _tight(phi: ScoreFunction, f: Scores, ends: list[Point]) -> Mixture:
+    """Of the tangents at the ends, or at points between them: at a kink slopes may take another side than the curve.
+
+    Such tangents meet below the minimum, by the kinks between them; a tangent where they meet shows one of these.
+    """
+    for _ in range(MEETINGS):
+        trials = [Trial(float(end.b[0]), end.value, float(end.sums[0])) for end in ends]
+        low, high = trials[0], trials[-1]
+        found = mixture_of(ends, np.array(shares(low, high)[: len(ends)]))
+        if len(ends) < 2 or not found.least - found.value > LOOSE * abs(found.least):
+            break
+        t = low.t + meeting(low, high)
+        here = point_at(phi, f, np.array([t])) if low.t < t < high.t else None
+        if here is None or not here.finite:
+            break
+        ends = [here, ends[-1]] if here.sums[0] <= 0.0 else [ends[0], here]
     return found
 
 
