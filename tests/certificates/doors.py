@@ -1,4 +1,4 @@
-"""The doors of users: estimators, and a config alone or on ranks, with what they write read back."""
+"""The doors of users: estimators, paths, and a config alone or on ranks, with what they write read back."""
 
 import contextlib
 import io
@@ -30,6 +30,8 @@ def through(problem, run):
     """The model of a run, its solution as far as users are told of it; None where the door has no such problem."""
     if run.door == "estimator":
         return _by_estimator(problem, run)
+    if run.door == "path":
+        return _by_path(problem, run)
     if run.door == "ranks" and (problem.loss.decomposes == "groups" or run.threads > 1 or problem.scattered):
         return None  # ranks hold whole groups; no more threads than cores
     return _by_config(problem, run)
@@ -49,6 +51,29 @@ def _by_estimator(problem, run):
         warnings.filterwarnings("ignore", ".*(all weights are|weights of) 0 ")
         warnings.filterwarnings("ignore", ".*the run has ended where the gradient was small")
         return estimator.fit(problem.X, problem.y, sample_weight=problem.given_weights, offset=problem.offset).model_
+
+
+LARGER = (30.0, 6.0, 2.0, 1.0)
+"""Lambdas of a path, in units of the last one."""
+
+
+def _by_path(problem, run):
+    found = bmrm.path(
+        problem.X,
+        problem.y,
+        loss=problem.loss,
+        regularizer=lambda lam: replace(problem.regularizer, lam=lam),
+        lambdas=[times * problem.regularizer.lam for times in LARGER],
+        solver=run.solver,
+        solver_options=run.options,
+        sample_weight=problem.given_weights,
+        offset=problem.offset,
+        groups=problem.groups,
+        bias=problem.bias,
+        scale=problem.scale,
+        threads=run.threads,
+    )
+    return found.models[-1]
 
 
 def _by_config(problem, run):

@@ -135,7 +135,7 @@ def varied(seed, index, later=True):
     """Problem `index` of `seed` with weights of any unit, starts near and far, and every door; always the same.
 
     Apart from `draw`, by which problems have been found that stay what they are; so do others without what is drawn
-    since later: regularizers of blocks, offsets and centers.
+    since later: regularizers of blocks, offsets, centers and paths.
     """
     problem, rng = draw(seed, index), np.random.default_rng([seed, index, 2])
     unit, weights, traits = _unit(rng, problem), problem.weights, []
@@ -153,8 +153,18 @@ def varied(seed, index, later=True):
     if getattr(regularizer, "center", None) is not None:
         runs, traits = [replace(run, start="") for run in runs], [*traits, "center"]
     traits += [] if offset is None else ["offset"]
+    if later:
+        runs = [*runs, *_paths(np.random.default_rng([seed, index, 6]), regularizer)]
     given = {"unit": unit, "weights": weights, "traits": [*problem.traits, *traits], "runs": runs, "offset": offset}
     return replace(problem, regularizer=regularizer, **given)
+
+
+def _paths(rng, regularizer):
+    """In one of ten problems a path that ends with its lambda."""
+    if rng.random() < 0.9 or not getattr(regularizer, "lam", 0.0) > 0.0:
+        return []
+    options = {"tolerance": 10.0 ** -int(rng.integers(1, 10)), "max_iterations": 60}
+    return [Run("auto", options, start="", threads=1, door="path")]
 
 
 def _blocks(rng, problem):
