@@ -199,14 +199,31 @@ class CvxoptElastic(CvxoptThresholds):
         b = np.concatenate([planes.offsets, np.array(planes.infima)[infima]])
         most = np.ones(len(b))
         most[:n] = usable_shares(self._rows(), l1, l2 * np.maximum(planes.offsets, 0.0))
-        x, w = self._solved(accuracy, b, infima, most)
-        sums = self._sums(infima)
+        first = self._solution(*self._solved(accuracy, b, infima, most), b, infima)
+        short = self._value(first.w) - first.lower_bound
+        if not max(accuracy, ENDED * TIGHTEST) * abs(first.lower_bound) < short < math.inf:
+            return first
+        try:  # planes that balance one another can have larger multipliers than each could alone
+            again = self._solution(*self._solved(accuracy, b, infima, np.ones(len(b))), b, infima)
+        except BmrmError:
+            return first
+        return again if self._value(again.w) - again.lower_bound < short else first
+
+    def _solution(self, x: Vector, w: Vector, b: Vector, infima: NDArray[np.int64]) -> MasterSolution:
+        """Of multipliers, and the weights found with them."""
+        planes, n, sums = self.planes, len(self.planes), self._sums(infima)
         alpha = np.maximum(x, 0.0)
         alpha /= (sums @ alpha) @ sums
-        excess = np.maximum(np.abs(planes.combine(alpha[:n])) - l1, 0.0)
+        excess = np.maximum(np.abs(planes.combine(alpha[:n])) - self._l1, 0.0)
         covered = sums.any(axis=1).all()
-        bound = float(np.dot(alpha, b)) - 0.5 * float(np.dot(excess, excess)) / l2 if covered else -math.inf
+        bound = float(np.dot(alpha, b)) - 0.5 * float(np.dot(excess, excess)) / self._l2 if covered else -math.inf
         return MasterSolution(w, planes.multipliers(alpha[:n]), bound)
+
+    def _value(self, w: Vector) -> float:
+        """Omega and the model at w."""
+        tops = np.array(self.planes.infima)
+        np.maximum.at(tops, self.planes.blocks, self.planes.products(w) + self.planes.offsets)
+        return float(tops.sum()) + self._l1 * float(np.abs(w).sum()) + 0.5 * self._l2 * float(np.dot(w, w))
 
 
 def usable_shares(rows: Array, flat: float, curved: Array | float = 0.0) -> Array:

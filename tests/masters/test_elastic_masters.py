@@ -70,6 +70,7 @@ def test_any_sequence_of_planes_is_solved(seed, dim, infima, exponent, scale, ra
 @given(st.integers(0, 2**32 - 1), st.lists(st.sampled_from(INFIMA), min_size=1, max_size=3), st.sampled_from(RATIOS))
 @example(1048576, [-1.0, -np.inf], 1e-6)  # units of an l1 of 1e-7 left cvxopt 1e-5 away
 @example(1067765, [0.0, 0.0, 0.0], 1e-6)
+@example(2496563, [-1.0], 1e-6)  # planes that are low at 0 had units of 1e-7
 def test_engines_agree_with_the_constrained_program(seed, infima, ratio):
     rng = np.random.default_rng(seed)
     dim = int(rng.integers(1, 8))
