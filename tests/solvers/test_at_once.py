@@ -144,6 +144,19 @@ def test_a_start_is_never_left_for_a_worse_point(loss, free):
         assert found.status is Status.CONVERGED
 
 
+@pytest.mark.parametrize("loss", ["hinge", "quantile", "least_absolute_deviation", "logistic"])
+def test_a_wide_gap_is_no_reason_to_end_above_weights_of_0(loss):
+    for seed in range(8):
+        random = np.random.default_rng(seed)
+        X, y = random.normal(size=(12, 2)), np.where(random.random(12) < 0.3, 1.0, -1.0)
+        y[:2] = 1.0, -1.0
+        risk = LinearRisk(Dataset.from_arrays(X, y, offset=2.0 * random.normal(size=12)), LOSSES.make(loss))
+        value, _ = risk.value_and_subgradient(np.zeros(2))
+        for lam in (0.1, 1.0, 10.0):
+            found = auto(FreeIntercept(risk), lam, tolerance=1e-4, absolute_tolerance=0.3)
+            assert found.objective <= value * (1.0 + 1e-12)
+
+
 @pytest.mark.parametrize("loss", ["hinge", "quantile", "epsilon_insensitive"])
 @pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
 def test_bounds_of_kinked_losses_are_below_what_others_reach(loss, scale):

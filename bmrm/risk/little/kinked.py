@@ -58,8 +58,10 @@ class _Run:
         self.f = rows.scores(self.w, self.b)
         self.s, self.ones, self.shift = np.zeros(n), np.ones(n), np.zeros(n)
         self.a, self.x, self.H = np.empty(d), np.zeros(d + 1), np.empty((d + 1, d + 1))
-        self.sigma = FIRST * self._unit()
-        self.best, self.kept, self.low = math.inf, (self.w, self.b), -math.inf
+        value, _ = rows.loss.value_and_slope(self.f)
+        self.sigma = FIRST * self._unit(value)
+        self.best = value * self.factor + 0.5 * goal.l2 * float(self.w @ self.w)
+        self.kept, self.low = (self.w, self.b), -math.inf
         self.likely = -math.inf
         self.u = self.c = self.p = self.s
 
@@ -214,10 +216,9 @@ class _Run:
         steep = max(float(np.abs(one).max()) for one in (here, low, high, found))
         return found, steep, total, abs(total - loss.infimum) + abs(loss.infimum)
 
-    def _unit(self) -> float:
+    def _unit(self, value: float) -> float:
         """The penalty with which the envelope has half the value of the loss."""
         unit, factor = 1.0, math.nan
-        value, _ = self.rows.loss.value_and_slope(self.f)
         for _ in range(UNITS):
             (total, _, square), *_ = self.rows.loss.moreau(self.f, unit)  # type: ignore[attr-defined]
             envelope = total + 0.5 * unit * square
