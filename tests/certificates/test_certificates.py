@@ -233,6 +233,7 @@ BLOCKS = {
     (118203, 3288): "free weights so far away that heights of planes overflow",
     (118203, 3733): "a constant at a kink, whose slope to the other side passed over the next one: J 1e-6 too low",
     (553019, 3238): "little data and a wide absolute tolerance, met above J of the start",
+    (553019, 3313): "slopes of free weights in units of next to nothing, which overflow",
     (550811, 4683): "planes near in norm, but 1e10 away in scores by a feature of 4e9 that does not vary",
     (
         661177,

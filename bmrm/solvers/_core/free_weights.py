@@ -95,7 +95,8 @@ def _stepped(run: Best, scored: Scored, penalty: BlockPenalty, sizes: Vector) ->
         f = map.matvec(w)
         value, slope = phi.value_and_slope(f)
         a = map.rmatvec(slope)
-        left = float(np.abs(a[free] / units).max())
+        with np.errstate(over="ignore"):  # slopes all but 0 are units of next to nothing
+            left = float(np.abs(a[free] / units).max())
         if left <= 1.0:
             lost = ROUNDINGS * EPS * float(phi.magnitude(slope).sum())
             if scored.intercept is not None and np.any(np.abs(phi.total(slope)) > lost):
