@@ -318,5 +318,5 @@ def _wrong_copies(problem, twin, model):
     f, sizes = twin.scores(again.weights, again.intercept)
     with np.errstate(over="ignore"):
         found = again.decision_function(problem.X, problem.offset)
-        if not np.all(np.abs(found - f) <= twin.roundings * 2.0**-53 * sizes):
+        if not np.all(np.abs(found - f) <= twin.roundings * 2.0**-53 * sizes + SMALLEST):
             yield f"scores of the model are off by {np.max(np.abs(found - f)):.3g}"

@@ -234,6 +234,7 @@ BLOCKS = {
     (118203, 3733): "a constant at a kink, whose slope to the other side passed over the next one: J 1e-6 too low",
     (553019, 3238): "little data and a wide absolute tolerance, met above J of the start",
     (553019, 3313): "slopes of free weights in units of next to nothing, which overflow",
+    (553019, 4882): "a gradient far from the minimum whose square overflows, in newton's first steps",
     (550811, 4683): "planes near in norm, but 1e10 away in scores by a feature of 4e9 that does not vary",
     (
         661177,

@@ -57,7 +57,8 @@ def ahead(goal: Objective, l2: float, w: Vector, wanted: Callable[[float], float
         check()
         gradient, rest = map.rmatvec(slope) + l2 * w, float(phi.total(slope)[0]) if free else 0.0
         passes += 0.5
-        size = float(gradient @ gradient)
+        with np.errstate(over="ignore"):
+            size = float(gradient @ gradient)
         if not math.isfinite(size) or (size <= 2.0 * l2 * SHARE * wanted(J) * abs(J) and abs(rest) <= SETTLED):
             break
         curvature = phi.hessian_diagonal(goal.shifted(f, b))
