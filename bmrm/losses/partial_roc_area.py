@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bmrm.kernels.products.vectors import plain
 from bmrm.kernels.rankings.pairs import count_short_pairs
 from bmrm.kernels.rankings.sorting import ascending
 from bmrm.losses import register
 from bmrm.losses._core import domain
+from bmrm.losses._core.over_ranks import Flags, ManyRanks, PairsOverRanks
 from bmrm.losses._core.prepared import Array
 from bmrm.losses._core.whole_sample import KinkedSample, WholeSampleLoss
 from bmrm.losses.base import signs
@@ -51,13 +51,21 @@ class PartialRocArea(WholeSampleLoss):
         weights = domain.checked_weights(targets, self.title)
         return PreparedTopPairs(y > 0.0, np.ones(y.size) if weights is None else weights, self.max_fpr)
 
+    def prepare_over_ranks(self, targets: Targets, summary: Summary, ranks: ManyRanks) -> TopPairsOverRanks:
+        """Bind to the rows of this rank, see `bmrm.losses._core.over_ranks`."""
+        y = signs(targets, summary, self.title)
+        return TopPairsOverRanks(ranks, y > 0.0, domain.checked_weights(targets, self.title), self.max_fpr)
+
+
+NO_PAIRS = "partial_roc_area: expected rows of positive weight in both classes"
+
 
 class PreparedTopPairs(KinkedSample):
     """The positive rows against the highest scoring negative ones, `share` of them by weight."""
 
-    nothing = "partial_roc_area: expected rows of positive weight in both classes"
+    nothing = NO_PAIRS
 
-    def __init__(self, positive: NDArray[np.bool_], weights: Vector, share: float) -> None:
+    def __init__(self, positive: Flags, weights: Vector, share: float) -> None:
         self.positive, self.weights = positive, weights
         self.room = share * float(weights[~positive].sum())
         self.mass = float(weights[positive].sum()) * self.room
@@ -90,3 +98,30 @@ def taken_from_the_top(values: Array, weights: Array, room: float) -> Array:
     taken = np.where(values > border, weights, 0.0)
     taken[first:behind] = weights[first:behind] * min(1.0, max(0.0, left / here)) if here > 0.0 else 0.0
     return taken
+
+
+class TopPairsOverRanks(PairsOverRanks):
+    """The same of rows on many ranks, which first find the lowest score of a negative row that is taken."""
+
+    def __init__(self, ranks: ManyRanks, positive: Flags, weights: Vector | None, share: float) -> None:
+        super().__init__(ranks, positive, weights, NO_PAIRS)
+        self.room = share * self.lows
+        self.mass = self.highs * self.room
+
+    def value_and_slope(self, f: Array) -> tuple[float, Array]:
+        """As of `PreparedTopPairs`, see `OverRanks`."""
+        f = plain(f)
+        taken = self.weights.copy()
+        taken[~self.positive] = self._taken(f[~self.positive], self.weights[~self.positive])
+        return self.short_pairs(f, taken)
+
+    def _taken(self, values: Array, weights: Array) -> Array:
+        """As `taken_from_the_top`: the border is the lowest value with less than `room` above it."""
+        order = self.ranks.sort(-values, weights)
+        count = int(np.count_nonzero(order.below(order.beside) < self.room))
+        lowest = self.ranks.table(np.array([count > 0, -order.keys[count - 1] if count else 0.0]))
+        border = lowest[lowest[:, 0] > 0.0, 1].min(initial=np.inf)
+        above, here = values > border, values == border
+        inside, tied = self.ranks.sum(np.array([weights[above].sum(), weights[here].sum()]))
+        share = min(1.0, max(0.0, (self.room - inside) / tied)) if tied > 0.0 else 0.0
+        return np.where(above, weights, np.where(here, share * weights, 0.0))

@@ -9,6 +9,7 @@ import numpy as np
 from bmrm.losses import register
 from bmrm.losses._core import domain
 from bmrm.losses._core.grouping import Grouping
+from bmrm.losses._core.over_ranks import ManyRanks, PairsOverRanks
 from bmrm.losses._core.pairs import PreparedPairs
 from bmrm.losses._core.whole_sample import WholeSampleLoss
 from bmrm.losses.base import signs
@@ -38,6 +39,11 @@ class RocArea(WholeSampleLoss):
         grouping = Grouping.one(targets.rows)
         levels = np.full(grouping.groups, 2)
         return PreparedPairs(grouping, (y > 0.0).astype(np.int64), levels, weights, False, NO_PAIRS)
+
+    def prepare_over_ranks(self, targets: Targets, summary: Summary, ranks: ManyRanks) -> PairsOverRanks:
+        """Bind to the rows of this rank, see `bmrm.losses._core.over_ranks`."""
+        y = signs(targets, summary, self.title)
+        return PairsOverRanks(ranks, y > 0.0, domain.checked_weights(targets, self.title), NO_PAIRS)
 
 
 NO_PAIRS = "roc_area: expected rows of positive weight in both classes"
