@@ -109,7 +109,10 @@ class TablesOverRanks(OverRanks):
     def __init__(self, loss: FBeta, ranks: ManyRanks, positive: Flags) -> None:
         self.loss, self.ranks = loss, ranks
         self.positive, self.negative = np.flatnonzero(positive), np.flatnonzero(~positive)
-        counts = ranks.sum(np.array([self.positive.size, self.negative.size], np.float64))
+
+    def meet(self) -> None:
+        """As of `OverRanks`."""
+        counts = self.ranks.sum(np.array([self.positive.size, self.negative.size], np.float64))
         self.positives, self.rows = int(counts[0]), int(counts.sum())
         self.mass = float(counts.min() > 0.0)
 
@@ -184,12 +187,13 @@ class Sums:
         self.sums = each[: ranks.rank, 2].sum() + np.append(0.0, np.cumsum(self.keys))
 
     def lowest(self, count: int) -> Array:
-        """As `bmrm.losses._core.multivariate.lowest`, for the `count` lowest of all ranks and the scores of this one."""
+        """As `bmrm.losses._core.multivariate.lowest`, of all ranks, for the scores of this one."""
         if count == 0:
             return np.zeros(self.f.size)
         at = count - 1 - self.first
         border = self.ranks.sum(np.array([self.keys[at] if 0 <= at < self.size else 0.0]))[0]
-        chosen, here = (self.f < border).astype(np.float64), self.f == border
+        chosen: Array = (self.f < border).astype(np.float64)
+        here = self.f == border
         below, tied = self.ranks.sum(np.array([chosen.sum(), np.count_nonzero(here)]))
         if tied:
             chosen[here] = (count - below) / tied

@@ -105,7 +105,12 @@ class TopPairsOverRanks(PairsOverRanks):
 
     def __init__(self, ranks: ManyRanks, positive: Flags, weights: Vector | None, share: float) -> None:
         super().__init__(ranks, positive, weights, NO_PAIRS)
-        self.room = share * self.lows
+        self.share = share
+
+    def meet(self) -> None:
+        """As of `OverRanks`."""
+        super().meet()
+        self.room = self.share * self.lows
         self.mass = self.highs * self.room
 
     def value_and_slope(self, f: Array) -> tuple[float, Array]:

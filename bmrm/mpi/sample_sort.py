@@ -79,7 +79,7 @@ class SampleSort:
 
     def blocks(self, mine: Array, wanted: Flags) -> Iterator[tuple[int, Array]]:
         """As of `ManyRanks`."""
-        wants = self.table(wanted) > 0.0
+        wants = self.table(wanted.astype(np.float64)) > 0.0
         for owner in np.flatnonzero(wants.any(axis=0)).tolist():
             given = self.rank == owner
             block = self.exchange([mine if given and reader[owner] else NOTHING for reader in wants])[owner]
@@ -92,7 +92,7 @@ class SampleSort:
         return [part.view(np.float64) for part in received]
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class Sorted:
     """As of `SortedPart`.
 

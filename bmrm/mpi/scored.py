@@ -239,7 +239,7 @@ class RemotePhi(OfRanks):
         self.ranks = ranks
         self.target: str | Slot = "phi" if slot is None else slot
         facts: Facts = ranks.local.named("phi").facts if slot is None else ranks.local.kept(slot.number).facts
-        self.facts = replace(facts, prox=facts.prox and slot is None, structured_max=False)
+        self.facts = replace(facts, prox=facts.prox and slot is None)
 
     def value_and_slope(self, f: RemoteScores) -> tuple[float, RemoteScores]:
         value, slope = self.ranks.ask(self.target, "value_and_slope", f, answer=(SUM, KEEP))

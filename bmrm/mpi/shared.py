@@ -5,28 +5,44 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from bmrm.checks.sample import sample_loss, sample_risk
 from bmrm.data.dataset import Dataset
 from bmrm.kernels.workers import Workers
+from bmrm.losses._core.over_ranks import SortsOverRanks
 from bmrm.mpi.dealing import gather_targets, resident
 from bmrm.mpi.group import Alone, Group, together
-from bmrm.problem import IncompatibleError, InputError, Loss, Risk, ScoreFunction, Space, Summary, Targets, facts_of
+from bmrm.mpi.sample_sort import SampleSort
+from bmrm.problem import (
+    IncompatibleError,
+    InputError,
+    Loss,
+    Risk,
+    ScoreFunction,
+    Space,
+    Summary,
+    Targets,
+    facts_of,
+    provides,
+)
 from bmrm.risk.identity import identity
 from bmrm.risk.linear import LinearRisk
 from bmrm.risk.linear_map import DataMap
 from bmrm.risk.problem_size import problem_size
 from bmrm.risk.products import Columns
-from bmrm.risk.score_function import BoundLoss, LossPhi
+from bmrm.risk.score_function import BoundLoss, LossPhi, in_mean_unit
 from bmrm.risk.structured import StructuredRisk
 
 if TYPE_CHECKING:
     from bmrm.mpi.communicator import MpiGroup
     from bmrm.mpi.guard import Guarding
     from bmrm.mpi.share import Share
+
+GATHERED = 10_000_000
+"""Rows of all ranks up to which scores of a whole-sample loss are gathered on rank 0: some TODO of its memory."""
 
 
 def merged_summary(targets: Targets, loss: Loss, group: Group) -> Summary:
@@ -67,6 +83,7 @@ def shared_risk(
     threads: int | None = None,
     share_rows: bool = False,
     guarding: Guarding | None = None,
+    gathered: int = GATHERED,
 ) -> Risk:
     """Collective: the risk of `loss` over the rows of all ranks; to be used inside `bmrm.mpi.leading.lead`.
 
@@ -75,7 +92,8 @@ def shared_risk(
     Parameters
     ----------
     data : the rows of this rank; the number of features must be the same on all.
-    loss : one that decomposes over rows is evaluated where the rows are; else rank 0 gathers scores, not data.
+    loss : one that decomposes over rows is evaluated where the rows are; else rank 0 gathers scores, not data, or the
+        ranks sort them together.
     group : the ranks.
     summary : of all rows (`merged_summary`), possibly with the labels in another order.
     bias : whether a constant feature 1 follows the features.
@@ -84,6 +102,7 @@ def shared_risk(
     share_rows : whether rows may go to rank 0: samples of them to start from, and all of them where that is faster.
         Rows that are larger than memory stay.
     guarding : what ranks hold back of their rows, for a loss that decomposes; None for nothing.
+    gathered : rows of all ranks above which a loss that can do without does not gather scores (`SortsOverRanks`).
     """
     if summary is None:
         summary = merged_summary(data.targets, loss, group)
@@ -104,7 +123,8 @@ def shared_risk(
     mpi: MpiGroup = group  # type: ignore[assignment]
     share_rows = share_rows and resident(data, mpi)
     each = mpi.cores_per_rank if threads is None else threads
-    make = _whole_sample if loss.decomposes == "no" else _by_rows
+    by_sorting = summary.rows > gathered and provides(loss, SortsOverRanks)
+    make = _by_rows if loss.decomposes != "no" else _sorted_sample if by_sorting else _whole_sample
     share, whole = make(data, loss, mpi, summary, each, options)
     share = replace(share, data=data if share_rows else None)
     may_go = risk_of if share_rows else None
@@ -186,3 +206,19 @@ def _whole_sample(
     digest = identity(data, loss, summary, map.columns, options["bias"])
     size = problem_size(data.X, map.columns, options["bias"], map.workers.threads)
     return Share(map.dim, infimum, data.rows, None, map, None, digest, size, Space(map.inputs, per_row)), phi
+
+
+def _sorted_sample(
+    data: Dataset, loss: Loss, group: MpiGroup, summary: Summary, threads: int | None, options: Mapping[str, Any]
+) -> Shared:
+    """As if the loss were a sum over rows: the ranks speak to one another inside its evaluation."""
+    from bmrm.mpi.share import Share
+
+    targets = in_mean_unit(data.targets, summary)
+    with together(group):
+        prepared = cast(SortsOverRanks, loss).prepare_over_ranks(targets, summary, SampleSort(group))
+    prepared.meet()
+    with together(group):
+        bound = BoundLoss(loss, targets, summary, prepared)
+        risk = LinearRisk(data, loss, bound=bound, threads=threads, **options)
+    return Share.of(risk), None

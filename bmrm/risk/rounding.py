@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmrm.kernels.products.vectors import norm, plain
+from bmrm.losses._core.over_ranks import ManyRanks, OverRanks
 from bmrm.losses._core.prepared import PreparedRows
 from bmrm.losses.base import RowLoss
 from bmrm.problem import Loss, ScoreFunction, Vector, facts_of
@@ -114,6 +115,7 @@ def measured(
     coupled: bool,
     far: bool,
     offset: Array | None = None,
+    ranks: ManyRanks | None = None,
 ) -> tuple[Array, float, float, float]:
     """Slopes in absolute values, what makes the value besides, the length of sums, and the growth of the first.
 
@@ -129,6 +131,7 @@ def measured(
     coupled : whether scores of several rows are added, as along a sentence.
     far : whether planes were taken elsewhere, on the other side of kinks: their slopes may be those at 0 as well.
     offset : what phi adds to the scores, like them; None for nothing.
+    ranks : those that have the other scores of phi; then what makes the value, and the length, are this one's parts.
     """
     value, sizes = phi.value_and_slope(f)
     sizes = np.abs(sizes)
@@ -137,7 +140,7 @@ def measured(
     beside = scores + free
     beside *= (longest + 4.0) * EPS
     beside += TINY
-    for side in _sides(f.shape):
+    for side in _sides(f.shape, 0 if ranks is None else ranks.rank):
         beside *= side
         for moved in (np.add, np.subtract):  # the other side of kinks that rounding cannot tell
             np.maximum(sizes, np.abs(phi.value_and_slope(moved(f, beside))[1]), out=sizes)
@@ -153,8 +156,12 @@ def measured(
     if coupled or (phi.facts.smooth and table.ndim > 1):
         # exponents, or sums of scores that are compared, are differences of scores: their rounding is in the slopes
         inside = float(scores.sum()) if coupled else float(scores.max(initial=0.0))
-        total += inside * float(np.maximum(sizes, at_zero).max(initial=0.0))
-        sizes *= 1.0 + inside / max(length, 1.0)
+        largest, terms, of_all = float(np.maximum(sizes, at_zero).max(initial=0.0)), length, inside
+        if ranks is not None:
+            largest = float(ranks.table(np.array([largest])).max())
+            terms, of_all = ranks.sum(np.array([length, inside])).tolist()
+        total += inside * largest
+        sizes *= 1.0 + of_all / max(terms, 1.0)
         if phi.facts.smooth:  # a maximum has the slope of some labeling or ranking, whose plane holds as well
             growth = (f.size if coupled else 1.0) / (max(length, 1.0) + inside)
     added = (sizes + at_zero) * scores
@@ -163,13 +170,13 @@ def measured(
     return sizes, total, length, growth
 
 
-def _sides(shape: tuple[int, ...]) -> Iterator[NDArray[np.int8]]:
+def _sides(shape: tuple[int, ...], seed: int) -> Iterator[NDArray[np.int8]]:
     """Signs, so that scores of one row, as far as there are `SIDES` tables for it, differ by each other at least once.
 
     Digits of the number of the score; of rows that are compared with one another they are random.
     """
     if len(shape) == 1:
-        yield np.random.default_rng(0).choice(np.array([-1, 1], np.int8), shape)
+        yield np.random.default_rng(seed).choice(np.array([-1, 1], np.int8), shape)
         return
     scores = np.arange(shape[1])
     for digit in range(min(SIDES, max(1, int(shape[1] - 1).bit_length()))):
@@ -194,9 +201,10 @@ def row_rounding(loss: Loss, map: DataMap | TailedMap, phi: LossPhi, layout: Sco
             f, free = f + phi.constant(constant), free + phi.constant(b)
         with np.errstate(all="ignore"):  # any w may be asked for
             coupled = loss.decomposes != "rows"
-            offset = phi.bound.offset
+            offset, bare = phi.bound.offset, phi.bound.bare
+            far, ranks = reach > 0.0, bare.ranks if isinstance(bare, OverRanks) else None
             sizes, terms, length, growth = measured(
-                phi, layout, f, free, without.longest, b, coupled=coupled, far=reach > 0.0, offset=offset
+                phi, layout, f, free, without.longest, b, coupled, far, offset, ranks
             )
             terms += _cancelled(loss, phi, f if offset is None else f + offset)
         return Magnitudes(without.rmatvec(sizes), terms, length, growth * row_norm(map) if growth else 0.0)

@@ -1,7 +1,5 @@
 """Sorting over ranks, and losses of the whole sample without all scores on one of them; ranks are threads here."""
 
-import tracemalloc
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -90,6 +88,7 @@ def compare(name, sizes, f, y, weights=None, **options):
     def work(group):
         rank = group.rank
         prepared = loss.prepare_over_ranks(Targets(own_y[rank], own_weights[rank]), summary, SampleSort(group))
+        prepared.meet()
         return prepared.mass, *prepared.value_and_slope(own_f[rank])
 
     results, _ = on_ranks(len(sizes), work)

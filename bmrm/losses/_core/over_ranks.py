@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from bmrm.kernels.products.vectors import dot
 from bmrm.losses._core.prepared import Array
 from bmrm.losses._core.whole_sample import KinkedSample
-from bmrm.problem import PreparedLoss, Summary, Targets
+from bmrm.problem import Summary, Targets
 
 Flags = NDArray[np.bool_]
 
@@ -73,8 +73,8 @@ class ManyRanks(Protocol):
 class SortsOverRanks(Protocol):
     """A loss of the whole sample that can do without all scores in one place."""
 
-    def prepare_over_ranks(self, targets: Targets, summary: Summary, ranks: ManyRanks) -> PreparedLoss:
-        """Bind to the rows of this rank; every rank calls it. InputError as of `prepare`."""
+    def prepare_over_ranks(self, targets: Targets, summary: Summary, ranks: ManyRanks) -> OverRanks:
+        """Bind to the rows of this rank, without a word to others: InputError as of `prepare`, perhaps here alone."""
         ...
 
 
@@ -82,6 +82,10 @@ class OverRanks(KinkedSample):
     """A loss of the rows of all ranks, bound to those of this one."""
 
     ranks: ManyRanks
+
+    def meet(self) -> None:
+        """Learn what must be known of the rows of all ranks; to be called once, before anything else."""
+        raise TypeError(f"{type(self).__name__} does not define meet()")
 
     def on_one(self, value: float) -> float:
         """The value as rank 0 returns it, never below 0; 0.0 on the other ranks."""
@@ -94,7 +98,11 @@ class PairsOverRanks(OverRanks):
     def __init__(self, ranks: ManyRanks, positive: Flags, weights: Array | None, nothing: str) -> None:
         self.ranks, self.positive, self.nothing = ranks, positive, nothing
         self.weights = np.ones(positive.size) if weights is None else weights
-        masses = ranks.sum(np.array([self.weights[positive].sum(), self.weights[~positive].sum()]))
+
+    def meet(self) -> None:
+        """As of `OverRanks`."""
+        each = self.weights[self.positive], self.weights[~self.positive]
+        masses = self.ranks.sum(np.array([part.sum() for part in each]))
         self.highs, self.lows = float(masses[0]), float(masses[1])
         self.mass = self.highs * self.lows
 
