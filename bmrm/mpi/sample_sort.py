@@ -8,14 +8,17 @@ parted. `bmrm.losses._core.over_ranks` says what is asked for.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bmrm.kernels.products.vectors import plain
-from bmrm.kernels.rankings.sorting import ascending
-from bmrm.mpi.group import Group
+from bmrm.kernels.rankings.sorting import FEW, ascending
+from bmrm.losses._core.over_ranks import SortsOverRanks
+from bmrm.mpi.group import Alone, Group
+from bmrm.problem import InputError, Summary, Targets
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.int64]
@@ -143,3 +146,12 @@ class Sorted:
         own = np.empty(self.order.size)
         own[self.order] = np.concatenate(self.ranks.exchange(np.split(came, np.cumsum(self.sizes)[:-1])))
         return own
+
+
+def warm_up(loss: SortsOverRanks, summary: Summary) -> None:
+    """Evaluate it alone on a few made-up rows: then its kernels are compiled, and lie in the cache."""
+    targets = Targets(np.resize(np.array(summary.labels), FEW), dtype=summary.dtype)
+    with suppress(InputError):  # all ranks will say so, in step
+        prepared = loss.prepare_over_ranks(targets, summary, SampleSort(Alone()))
+        prepared.meet()
+        prepared.value_and_slope(np.random.default_rng(0).normal(size=FEW))

@@ -15,7 +15,6 @@ from bmrm.kernels.workers import Workers
 from bmrm.losses._core.over_ranks import SortsOverRanks
 from bmrm.mpi.dealing import gather_targets, resident
 from bmrm.mpi.group import Alone, Group, together
-from bmrm.mpi.sample_sort import SampleSort
 from bmrm.problem import (
     IncompatibleError,
     InputError,
@@ -41,8 +40,9 @@ if TYPE_CHECKING:
     from bmrm.mpi.guard import Guarding
     from bmrm.mpi.share import Share
 
-GATHERED = 10_000_000
-"""Rows of all ranks up to which scores of a whole-sample loss are gathered on rank 0: some TODO of its memory."""
+GATHERED = 2_000_000
+"""Rows of all ranks up to which a whole-sample loss gathers their scores on rank 0: 200 MB of its memory, 100 bytes a
+row with targets and sorted copies. With so many rows two ranks that sort take no longer than rank 0 alone."""
 
 
 def merged_summary(targets: Targets, loss: Loss, group: Group) -> Summary:
@@ -212,11 +212,14 @@ def _sorted_sample(
     data: Dataset, loss: Loss, group: MpiGroup, summary: Summary, threads: int | None, options: Mapping[str, Any]
 ) -> Shared:
     """As if the loss were a sum over rows: the ranks speak to one another inside its evaluation."""
+    from bmrm.mpi.sample_sort import SampleSort, warm_up
     from bmrm.mpi.share import Share
 
+    sorting = cast(SortsOverRanks, loss)
+    group.first_per_node(lambda: warm_up(sorting, summary))
     targets = in_mean_unit(data.targets, summary)
     with together(group):
-        prepared = cast(SortsOverRanks, loss).prepare_over_ranks(targets, summary, SampleSort(group))
+        prepared = sorting.prepare_over_ranks(targets, summary, SampleSort(group))
     prepared.meet()
     with together(group):
         bound = BoundLoss(loss, targets, summary, prepared)

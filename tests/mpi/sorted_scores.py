@@ -10,7 +10,7 @@ from bmrm.losses import LOSSES
 from bmrm.mpi.launch import open_group
 from bmrm.mpi.leading import lead
 from bmrm.mpi.shared import shared_risk
-from bmrm.problem import Scored, ability
+from bmrm.problem import BmrmError, Scored, ability
 from bmrm.problem.abilities import Rounding
 from bmrm.regularizers.l2 import L2
 from bmrm.solvers import SOLVERS
@@ -74,13 +74,26 @@ def solved(risk):
     return [found.objective, found.lower_bound, found.status.name]
 
 
+def refused(name, data, group):
+    """What is said of rows of one class, by either way."""
+    positive = data.select(np.flatnonzero(np.asarray(data.targets.y) > 0.0))
+    for gathered in (ROWS, 0):
+        try:
+            shared_risk(positive, LOSSES.make(name, LOSSES_TRIED[name]), group, gathered=gathered)
+        except BmrmError as error:
+            yield str(error)
+
+
 def main(arguments):
-    """The way in which rows are dealt out, and for `seen` what risks say, for `solved` what a run finds."""
+    """How rows are dealt out; for `seen` what risks say, for `solved` what a run finds, else what is refused."""
     deal, asked = arguments
     group, answers = open_group(), {}
     for name, options in LOSSES_TRIED.items():
         for weighted in (False, True):
             data = share(all_rows(name, weighted), deal, group)
+            if asked == "refused":
+                answers[f"{name} {weighted}"] = list(refused(name, data, group))
+                continue
             for gathered in (ROWS, 0):
                 risk = shared_risk(data, LOSSES.make(name, options), group, gathered=gathered)
                 answers[f"{name} {weighted} {gathered}"] = lead(risk, group, {"seen": seen, "solved": solved}[asked])

@@ -39,3 +39,10 @@ def test_a_run_finds_the_same(loss, ranks):
             assert status == "CONVERGED"
             assert objective == pytest.approx(alone[0], rel=1e-8)
             assert bound <= alone[0] * (1.0 + 1e-12)
+
+
+@pytest.mark.parametrize("ranks", [2, 3])
+def test_what_cannot_be_measured_is_refused_alike(ranks):
+    for case, said in answers(ranks, "even", "refused").items():
+        assert len(said) == 2, case
+        assert said[0] == said[1], case
