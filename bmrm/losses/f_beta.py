@@ -92,8 +92,8 @@ class FBeta(MeasureLoss):
         return TablesOverRanks(self, ranks, signs(targets, summary, self.title) > 0.0)
 
 
-SLACK = 1e-9
-"""Where two numbers differ by less, relative to them, it is left open which is larger, and a range more is tried."""
+SLACK, ROUNDINGS = 1e-9, 4.0 * float(np.finfo(np.float64).eps)
+"""Where two numbers differ by less, relative to them or to the sums that are compared, a range more is tried."""
 
 
 class TablesOverRanks(OverRanks):
@@ -153,7 +153,7 @@ class TablesOverRanks(OverRanks):
         scores, s = -won.last[wanted], weight * positives + np.cumsum(won.sizes)[wanted] - 1.0
         a = np.array([np.full_like(s, least), np.clip(np.sqrt(s * (s + 1.0)), least, most), np.full_like(s, most)])
         gains = self.rows * (1.0 + weight) * a / ((s + a) * (s + a + 1.0))
-        unsure = SLACK * (gains + np.abs(scores))
+        unsure = SLACK * (gains + np.abs(scores)) + ROUNDINGS * np.abs(won.ends[wanted])
         beyond = (gains + scores > -unsure).any(axis=0)
         before = (gains + scores <= unsure).any(axis=0)
         before[-1] = True
@@ -172,7 +172,7 @@ class Sums:
 
     Attributes
     ----------
-    sizes, last : (ranks,), the scores in each range, and the highest of them.
+    sizes, last, ends : (ranks,), the scores in each range, the highest of them, and the sum up to that.
     first, size : the scores in the ranges before this one, and in this one.
     sums : (size + 1,), of the `first` lowest scores, of one more, and so on.
     """
@@ -182,7 +182,7 @@ class Sums:
         self.keys = ranks.sort(f).keys
         self.size = self.keys.size
         each = ranks.table(np.array([self.size, self.keys[-1] if self.size else 0.0, self.keys.sum()]))
-        self.sizes, self.last = each[:, 0].astype(np.int64), each[:, 1]
+        self.sizes, self.last, self.ends = each[:, 0].astype(np.int64), each[:, 1], np.cumsum(each[:, 2])
         self.first = int(self.sizes[: ranks.rank].sum())
         self.sums = each[: ranks.rank, 2].sum() + np.append(0.0, np.cumsum(self.keys))
 

@@ -70,7 +70,7 @@ def seen(risk):
 
 
 def solved(risk):
-    found = SOLVERS.make("auto", {"tolerance": 1e-9}).minimize(risk, L2(0.01))
+    found = SOLVERS.make("auto", {"tolerance": 1e-7}).minimize(risk, L2(0.01))
     return [found.objective, found.lower_bound, found.status.name]
 
 

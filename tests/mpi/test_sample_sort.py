@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from bmrm.losses import LOSSES
@@ -12,7 +12,8 @@ from tests.mpi.simulated import on_ranks
 
 FEW_VALUES = st.sampled_from([-2.0, -1.0, -0.5, -0.0, 0.0, 0.5, 1.0, 1.5])
 """Differences of exactly 1 among them, and ties."""
-SCORES = st.one_of(FEW_VALUES, st.floats(-3.0, 3.0))
+SCORES = st.one_of(FEW_VALUES, st.floats(-3.0, 3.0, width=16))
+"""Sums of them are exact, so that tables that are equally bad are so to the last digit, in whatever order."""
 LABELS = st.integers(0, 1)
 SIZES = st.lists(st.integers(0, 12), min_size=1, max_size=5)
 """Rows of each rank."""
@@ -132,6 +133,10 @@ def test_partial_roc_area(parted, max_fpr):
     compare("partial_roc_area", *parted, max_fpr=max_fpr)
 
 
+LOST_IN_SUMS = [0, 0, 4], np.array([-2.0, -2.0, 0.5, 1e-219]), np.array([0.0, 1.0, 0.0, 0.0]), None
+
+
 @given(parted_rows(weighted=False), st.sampled_from([0.25, 0.5, 1.0, 2.0, 5.0]))
+@example(LOST_IN_SUMS, 0.25)
 def test_f_beta(parted, beta):
     compare("f_beta", *parted, beta=beta)

@@ -10,6 +10,7 @@ pytestmark = pytest.mark.mpi
 ROWS = 120_000
 
 
+@pytest.mark.slow
 def test_no_rank_holds_something_of_every_row():
     two, four = (printed(ranks, "tests.mpi.sorted_memory", str(ROWS)) for ranks in (2, 4))
     for loss in LOSSES_TRIED:

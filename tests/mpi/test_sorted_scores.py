@@ -17,7 +17,7 @@ def answers(ranks, deal, asked):
 
 
 @pytest.mark.parametrize("deal", ["even", "classes", "last"])
-@pytest.mark.parametrize("ranks", [2, 3, 4])
+@pytest.mark.parametrize("ranks", [2, 3, pytest.param(4, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("loss", LOSSES_TRIED)
 def test_values_slopes_and_rounding_are_those_of_gathered_scores(loss, weighted, ranks, deal):
@@ -29,6 +29,7 @@ def test_values_slopes_and_rounding_are_those_of_gathered_scores(loss, weighted,
     np.testing.assert_allclose(by_sorting[1], gathered[1], rtol=0.3)  # by chance: rounding to one side or the other
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ranks", [2, 3])
 @pytest.mark.parametrize("loss", LOSSES_TRIED)
 def test_a_run_finds_the_same(loss, ranks):
@@ -37,7 +38,7 @@ def test_a_run_finds_the_same(loss, ranks):
         for rows in (ROWS, 0):
             objective, bound, status = answers(ranks, "classes", "solved")[f"{loss} {weighted} {rows}"]
             assert status == "CONVERGED"
-            assert objective == pytest.approx(alone[0], rel=1e-8)
+            assert objective == pytest.approx(alone[0], rel=1e-6)
             assert bound <= alone[0] * (1.0 + 1e-12)
 
 
