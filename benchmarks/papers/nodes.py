@@ -23,7 +23,7 @@ PROBLEMS: Mapping[str, tuple[str, str, float]] = {
 """Data, loss and lambda of l2, by name."""
 
 
-def _load(name: str) -> Dataset:
+def load(name: str) -> Dataset:
     if name != "winequality-white":
         return sets.load(name)
     from bmrm.data.reading import read
@@ -42,7 +42,7 @@ def main() -> None:
     from bmrm.mpi.shared import shared_risk
 
     data, loss, lam = PROBLEMS[sys.argv[1]]
-    group, whole = open_group(), _load(data)
+    group, whole = open_group(), load(data)
     edges = [whole.rows * rank // group.size for rank in (group.rank, group.rank + 1)]
     mine = deal_out(whole.part(*edges), group, 0)
     risk = shared_risk(mine, LOSSES.make(loss), group, threads=1, share_rows=True)
