@@ -23,18 +23,10 @@ HEAD = """# Measurements
 Written by `make measurements`; every section can be produced again by it, or by the command that it names. Medians,
 with the 5 % and 95 % quantiles of the repetitions where times are compared. Machine: {machine}.
 """
-APART = (
-    "harness",
-    "race",
-    "papers",
-    "two_trees",
-    "decisions",
-    "proved_choices",
-    "out_of_core",
-    "simulator",
-    "__main__",
-)
-"""Modules that measure nothing for this page: what is shared, and what has a command of its own."""
+COMMANDS = ("race", "papers", "two_trees", "decisions", "proved_choices", "out_of_core")
+"""What has a command of its own."""
+APART = ("harness", "simulator", "__main__", *COMMANDS)
+"""What measures nothing for this page."""
 MARK = re.compile(r"^<!-- (\w+) -->$", re.MULTILINE)
 """Stands before the section of a benchmark."""
 

@@ -32,8 +32,8 @@ class Cluster(Strict):
     latency: float = Field(ge=0.0)
     bandwidth: float = Field(gt=0.0)
     memory: float = Field(gt=0.0)
-    entries_per_second: float | None = Field(None, gt=0.0)
-    crowding: float = Field(1.0, ge=1.0)
+    entries_per_second: float | None = Field(default=None, gt=0.0)
+    crowding: float = Field(default=1.0, ge=1.0)
     source: str = ""
 
 

@@ -5,18 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from textwrap import fill
 from typing import Any
 
-from benchmarks.scaling import CROWD_GAP, ITERATIONS, PROBLEMS, REPETITIONS, SETTINGS
+from benchmarks.scaling import CROWD_GAP, ITERATIONS, PROBLEMS, REPETITIONS, ROUNDS, SETTINGS
 from benchmarks.simulator.clusters import Case, Cluster, described
 from benchmarks.simulator.law import Law, Network, Parts, law, network
 from benchmarks.simulator.recording import Recording
-from benchmarks.simulator.replay import PARTS, PASSES, Prediction, first_bound, predict
+from benchmarks.simulator.replay import PARTS, Prediction, overtaken, predict
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 PAGE, FIGURES = "scaling.md", "figures/scaling"
 WITHIN, EQUAL = 0.15, 1e-9
 """Of a prediction, and of objectives on several numbers of ranks, relative."""
+SHOWN = 0.005
+"""Share of the time from which a part has a column."""
 CHECKED = ("predicted / measured, 1", "predicted / measured, 2")
 Figures = Mapping[str, Any]
 HEAD = """# How it grows
@@ -27,21 +30,28 @@ predicted, by replaying runs that were recorded on one rank. Written by `python 
 ## On this machine
 
 """
-MEASURED = """Generated texts, {rows:,} rows of {features:,} features, {iterations} iterations, seconds in the solver,
-fastest of {repetitions} runs. Same rows (strong scaling), and rows that grow with the cores in use (weak scaling: equal
-times would be perfect). Rows stay where they are read. `logistic` is solved by `lbfgs`, `hinge` and `roc_area` by
-`line_search_bundle`; `roc_area` is a loss of the whole sample, which rank 0 computes from the scores of all.
+MEASURED = """Generated texts, {rows:,} rows of {features:,} features, {iterations} iterations: seconds in the
+solver, fastest of {repetitions} runs, and in brackets over those of one rank. Same rows (strong scaling), and rows that
+grow with the cores in use (weak scaling, where 1 would be perfect). Rows stay where they are read. `logistic` is solved
+by `lbfgs`, `hinge` and `roc_area` by `line_search_bundle`; `roc_area` is a loss of the whole sample, which rank 0
+computes from the scores of all. Machine: {on}.{busy}
 
 """
+IDLE, BUSY = (
+    0.5,
+    """ **Other programs were running** (load {load:.1f}), so that all times on this page are too long and
+no two of them can be compared well.""",
+)
+"""Load of the machine, before the runs, up to which nothing is said; and what is said else."""
 LAW = """
 ## The law
 
 $$T(n) = a + b/n + c \\log_2 n + e\\, d/B$$
 
 on $n$ ranks: $a$ is what rank 0 does alone, $b$ what ranks share, $c$ the latency of all messages, and the last term
-the bytes of weights and gradients of $d$ features over the bandwidth $B$ (none on one rank). $a$ and $b$ are fitted to the
-recorded run and to the one on two ranks, latency and bandwidth to the seconds in the messages of all runs on two:
-{latency} a message, {bandwidth} MB/s. More ranks than $n^*$, where $T$ is least, only cost time.
+the bytes of weights and gradients of $d$ features over the bandwidth $B$ (none on one rank). $a$ and $b$ are fitted to
+the recorded run and to the one on two ranks, latency and bandwidth to the seconds in the messages of all runs on two:
+{latency} a message, {bandwidth} MB/s. $n^*$ is the number of ranks where $T$ is least, among powers of two.
 
 """
 CHECK = """
@@ -63,10 +73,13 @@ On little data, solved to a gap of {gap:g}: objectives on more ranks, relative t
 CLUSTERS = """
 ## On clusters
 
-The same replay, on clusters as the papers describe them, one rank with one thread on each node. Problems that are larger
-than what was recorded take as many iterations and planes; the seconds of a pass grow with the entries, those of planes
-and vectors with the features, messages with both. "Binds" is memory where a node has too little, else the part that
-takes longest. These are computed, not measured: they say where the limits are, not what a run will take to the second.
+The same replay, on clusters as the papers describe them, one rank with one thread on each node. Problems that are
+larger than what was recorded take as many iterations and planes; the seconds of a pass grow with the entries, those of
+planes and vectors with the features, messages with the features or the rows. A message to all goes along a tree, or in
+parts, whichever is faster. "Binds" is memory where a node has too little, else the part that takes longest. These
+figures are computed, not measured: they show where limits are. Rows take 12 bytes an entry, solvers what their formula
+says (`bmrm solvers NAME`). Requests are what rank 0 spends on asking the others. Slices are those of planes and of the
+solver's vectors, of which each rank would hold its part, in place of rank 0 all.
 
 ![Seconds by part against ranks]({picture})
 
@@ -74,9 +87,11 @@ takes longest. These are computed, not measured: they say where the limits are, 
 FIRST = """
 ## What binds first
 
-| problem | passes are most of the time up to | then |
-|---|---|---|
+Memory, where a node has too little; of the time the passes, until something that more ranks do not shorten takes
+longer; and what binds at the largest number of ranks.
+
 """
+FIRST_COLUMNS = ("problem", "ranks with enough memory", "passes take longest up to", "then", "at the most ranks")
 USAGE = """
 ## How to run it
 
@@ -111,7 +126,7 @@ def seconds(run: Figures) -> float:
 
 def recording(found: Figures, name: str) -> Recording:
     """That of the name."""
-    return Recording.model_validate(found["recordings"][name])
+    return Recording.model_validate((found["recordings"] | found["cases"])[name])
 
 
 def checks(found: Figures) -> list[Check]:
@@ -181,7 +196,9 @@ def text(found: Figures) -> str:
 
 def _here(found: Figures) -> Iterator[str]:
     rows, features = found["rows"], found["features"]
-    yield MEASURED.format(rows=rows, features=features, iterations=ITERATIONS, repetitions=REPETITIONS)
+    busy = BUSY.format(load=found["load"]) if found["load"] > IDLE else ""
+    sizes = {"rows": rows, "features": features, "iterations": ITERATIONS, "repetitions": ROUNDS * REPETITIONS}
+    yield MEASURED.format(**sizes, on=found["on"], busy=busy)
     lines = []
     for problem in PROBLEMS:
         alone = seconds(found["strong"]["1"][problem])
@@ -228,7 +245,7 @@ def _crowds(found: Figures) -> Iterator[str]:
     worst = max(max(of.values()) for of in off.values())
     yield CROWDS.format(gap=CROWD_GAP, worst=worst, equal=EQUAL, judged=" and met" if worst <= EQUAL else ", not met")
     ranks = [each for each in crowds if each != "1"]
-    rows = [[problem, *(f"{of[each]:.0e}" for each in ranks)] for problem, of in off.items()]
+    rows = [[problem, *(f"{of[each]:.0e}" if of[each] else "0" for each in ranks)] for problem, of in off.items()]
     yield _table(["ranks", *ranks], rows)
 
 
@@ -237,27 +254,40 @@ def _clusters(found: Figures) -> Iterator[str]:
     predictions = simulated(found)
     for case in described().cases.values():
         yield from _case(case, found, predictions)
+    cases = [(case, name) for case in described().cases.values() for name in case.recordings]
     yield FIRST
-    for case in described().cases.values():
-        for name in case.recordings:
-            yield _first(case, name, predictions[name])
+    yield _table(FIRST_COLUMNS, [_first(case, name, predictions[name]) for case, name in cases])
 
 
 def _case(case: Case, found: Figures, predictions: Mapping[str, Sequence[Prediction]]) -> Iterator[str]:
     cluster = described().clusters[case.cluster]
-    yield f"### {case.title}\n\n{case.about}\n\nThe cluster: {cluster.source}\n"
+    yield f"### {case.title}\n\n{_wrapped(case.about)}\n\n{_wrapped(f'The cluster: {cluster.source}')}\n"
     for name in case.recordings:
-        of = recording(found, name)
+        of, by_ranks = recording(found, name), predictions[name]
         shape = case.shape or of.shape
         yield f"\n{_words(of, name)}; {shape.rows:,} rows, {shape.entries:,} entries, {shape.dim:,} weights:\n\n"
-        rows = [_line(each) for each in predictions[name]]
-        if case.shape is not None:
-            for row, each in zip(rows, predictions[name]):
+        parts = [part for part in PARTS if any(each.seconds[part] >= SHOWN * each.total for each in by_ranks)]
+        columns, rows = ["ranks", "seconds", *parts, "rank 0, GB", "others, GB", "binds"], []
+        for each in by_ranks:
+            rows.append(_line(each, parts))
+        if case.shape is not None and can_slice(of.solver):
+            columns.append("rank 0 with slices, GB")
+            for row, each in zip(rows, by_ranks):
                 sliced = predict(of, cluster, each.ranks, shape=shape, slices=True)
                 row.append(f"{sliced.rank_0 / 1e9:.1f}")
-        columns = ["ranks", "seconds", *PARTS, "rank 0, GB", "others, GB", "binds"]
-        yield _table([*columns, *(["rank 0 with slices, GB"] if case.shape is not None else [])], rows)
+        yield _table(columns, rows)
     yield "\n"
+
+
+def _wrapped(text: str) -> str:
+    return fill(text, 120, break_on_hyphens=False, break_long_words=False)
+
+
+def can_slice(solver: str) -> bool:
+    """Whether ranks may hold slices of its planes and vectors."""
+    from bmrm.solvers import SOLVERS
+
+    return bool(SOLVERS.get(solver).cls.sliced)  # type: ignore[attr-defined]
 
 
 def _words(of: Recording, name: str) -> str:
@@ -267,20 +297,26 @@ def _words(of: Recording, name: str) -> str:
     )
 
 
-def _line(each: Prediction) -> list[object]:
-    shares = [f"{each.seconds[part] / each.total:.0%}" for part in PARTS]
+def _line(each: Prediction, parts: Sequence[str]) -> list[str]:
+    shares = [f"{each.seconds[part] / each.total:.0%}" for part in parts]
     memory = [f"{size / 1e9:.1f}" for size in (each.rank_0, each.others)]
-    return [f"{each.ranks:,}", f"{each.total:,.3g}", *shares, *memory, each.binds]
+    return [f"{each.ranks:,}", _figures(each.total), *shares, *memory, each.binds]
 
 
-def _first(case: Case, name: str, predictions: Sequence[Prediction]) -> str:
+def _first(case: Case, name: str, predictions: Sequence[Prediction]) -> list[str]:
     title = f"{case.title}, {name.replace('kdd_', '')}" if len(case.recordings) > 1 else case.title
-    bound = first_bound(predictions)
-    if bound is None:
-        return f"| {title} | {predictions[-1].ranks:,} ranks, the most | {PASSES} |\n"
-    ranks, what = bound
-    before = [each.ranks for each in predictions if each.ranks < ranks]
-    return f"| {title} | {f'{before[-1]:,} ranks' if before else 'never'} | {what} |\n"
+    enough = next((f"from {each.ranks:,}" for each in predictions if each.fits), f"more than {predictions[-1].ranks:,}")
+    late = overtaken(predictions)
+    before = [each.ranks for each in predictions if late is None or each.ranks < late.ranks]
+    led = f"{before[-1]:,}" if before else "-"
+    most = predictions[-1]
+    return [title, enough, led, late.slowest if late else "-", f"{most.binds} ({most.ranks:,})"]
+
+
+def _figures(number: float) -> str:
+    """Three digits of it, without an exponent."""
+    rounded = float(f"{number:.3g}")
+    return f"{rounded:,.0f}" if rounded >= 100.0 else f"{rounded:g}"
 
 
 def _readable(took: float) -> str:

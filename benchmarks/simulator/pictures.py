@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from benchmarks.scaling import PROBLEMS
 from benchmarks.simulator import page
 from benchmarks.simulator.replay import PARTS, Prediction
 
@@ -23,17 +24,20 @@ def clusters(predictions: Mapping[str, Sequence[Prediction]], path: Path) -> Non
         axis.plot(ranks, [each.total for each in of], color="0.15", lw=2.0, label="all")
         for part in PARTS:
             if max(each.seconds[part] / each.total for each in of) > SMALL:
-                axis.plot(ranks, [each.seconds[part] for each in of], color=COLOURS[part], lw=1.2, label=part)
-        short = [each for each in of if not each.fits]
-        axis.plot([e.ranks for e in short], [e.total for e in short], "x", color="#c23b3b", ms=7, label="no memory")
-        _logarithmic(axis, ranks, [each.total for each in of])
+                some = [each for each in of if each.seconds[part] > 0.0]
+                seconds = [each.seconds[part] for each in some]
+                axis.plot([each.ranks for each in some], seconds, color=COLOURS[part], lw=1.2, label=part)
+        short = [(each.ranks, each.total) for each in of if not each.fits]
+        if short:
+            axis.plot(*zip(*short), "x", color="#c23b3b", ms=7, label="memory too little")
+        _logarithmic(axis, ranks, [each.total for each in of], 50.0)
         axis.set(title=TITLES.get(name, f"KDD figure 6, {name.removeprefix('kdd_')}"), xlabel="ranks")
     _finish(figure, axes, legend, path)
 
 
 def laws(found: Mapping[str, Any], path: Path) -> None:
     """The law of each problem, and what was measured on one rank and two."""
-    figure, axes, legend = _panels(len(page.PROBLEMS))
+    figure, axes, legend = _panels(len(PROBLEMS))
     _, of = page.fitted(found)
     ranks = [2**k for k in range(7)]
     for axis, (problem, law) in zip(axes, of.items()):
@@ -42,7 +46,7 @@ def laws(found: Mapping[str, Any], path: Path) -> None:
         axis.plot(ranks, [law.a + law.b / n for n in ranks], color="0.6", lw=1.0, ls="--", label="a + b/n")
         measured = [page.seconds(found["strong"][name][problem]) for name in ("1", "2")]
         axis.plot([1, 2], measured, "o", color="#d1701f", ms=6, label="measured")
-        _logarithmic(axis, ranks, [*seconds, *measured])
+        _logarithmic(axis, ranks, [*seconds, *measured], 4.0)
         axis.set(title=problem, xlabel="ranks")
     _finish(figure, axes, legend, path)
 
@@ -63,11 +67,11 @@ def _panels(count: int) -> tuple[Any, list[Any], Any]:
     return figure, flat[:count], flat[count] if len(flat) > count else None
 
 
-def _logarithmic(axis: Any, ranks: Sequence[int], seconds: Sequence[float]) -> None:
-    """Both axes; parts that are far below the whole are cut off."""
+def _logarithmic(axis: Any, ranks: Sequence[int], seconds: Sequence[float], deep: float) -> None:
+    """Both axes; what is farther below all `seconds` than this factor is cut off."""
     from matplotlib.ticker import FixedLocator, NullLocator
 
-    axis.set(xscale="log", yscale="log", ylim=(min(seconds) / 50.0, 2.0 * max(seconds)))
+    axis.set(xscale="log", yscale="log", ylim=(min(seconds) / deep, 2.0 * max(seconds)))
     axis.xaxis.set_major_locator(FixedLocator(ranks))
     axis.xaxis.set_major_formatter("{x:g}")
     axis.xaxis.set_minor_locator(NullLocator())

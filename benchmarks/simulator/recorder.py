@@ -191,9 +191,8 @@ def _groups(data: Dataset) -> tuple[int, ...]:
     if groups is None:
         return ()
     each = data.X.shape[1] if isinstance(data.X, np.ndarray) else np.diff(data.X.indptr)  # type: ignore[union-attr]
-    return tuple(
-        int(n) for n in np.bincount(np.unique(groups, return_inverse=True)[1], np.broadcast_to(each, data.rows))
-    )
+    numbers = np.unique(groups, return_inverse=True)[1]
+    return tuple(np.bincount(numbers, np.broadcast_to(each, data.rows)).astype(int).tolist())
 
 
 def _fixed(data: Dataset, setting: Setting) -> float:

@@ -15,7 +15,7 @@ REQUEST = 512
 """Bytes of a short message, those of a request."""
 PIECE = 1 << 20
 """Numbers of a message: longer vectors are sent in pieces, as `bmrm.mpi.communicator` does it."""
-PASSES, UNEVEN, LOSS, MASTER, VECTORS = "passes", "uneven ranks", "loss on rank 0", "master", "vectors"
+PASSES, UNEVEN, LOSS, MASTER, VECTORS = "passes", "uneven ranks", "loss, requests", "master", "vectors"
 LATENCY, BANDWIDTH = "latency", "bandwidth"
 PARTS = (PASSES, UNEVEN, LOSS, MASTER, VECTORS, LATENCY, BANDWIDTH)
 ROWS_MEMORY, RANK_0_MEMORY = "memory (rows)", "memory (rank 0)"
@@ -192,6 +192,6 @@ def collective(size: float, ranks: int, cluster: Cluster) -> tuple[float, float]
     return min(tree, split, key=sum)
 
 
-def first_bound(predictions: Sequence[Prediction]) -> tuple[int, str] | None:
-    """The first of these, by increasing ranks, that something other than the passes binds, and what; None for none."""
-    return next(((each.ranks, each.binds) for each in predictions if each.binds != PASSES), None)
+def overtaken(predictions: Sequence[Prediction]) -> Prediction | None:
+    """The first of these, by increasing ranks, in which another part takes longer than the passes; None for none."""
+    return next((each for each in predictions if each.slowest != PASSES), None)

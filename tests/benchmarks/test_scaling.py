@@ -8,12 +8,12 @@ import pytest
 
 from benchmarks.__main__ import PAGE, section
 from benchmarks.memory import WHOLE
-from benchmarks.scaling import KEPT, PROBLEMS, table
+from benchmarks.scaling import KEPT, PROBLEMS, best, table
 from benchmarks.simulator import page, replay
 from benchmarks.simulator.clusters import Cluster, described
 from benchmarks.simulator.law import Network, Parts, law, network
 from benchmarks.simulator.recording import Recording, Shape, Step
-from benchmarks.simulator.replay import collective, first_bound, predict
+from benchmarks.simulator.replay import collective, overtaken, predict
 from bmrm.problem import InputError
 
 SHAPE = Shape(rows=1000, entries=10_000, dim=100)
@@ -29,7 +29,7 @@ def test_ranks_share_the_passes_and_nothing_else() -> None:
     recording = of_steps(STEP, STEP)
     for ranks in (1, 2, 4):
         seconds = predict(recording, FREE, ranks).seconds
-        expected = {"passes": 16.0 / ranks, "loss on rank 0": 1.0, "master": 0.5, "vectors": 0.25}
+        expected = {"passes": 16.0 / ranks, replay.LOSS: 1.0, "master": 0.5, "vectors": 0.25}
         assert seconds == pytest.approx(dict.fromkeys(replay.PARTS, 0.0) | expected)
     assert predict(recording, FREE, 1).total == recording.seconds == 17.75
 
@@ -58,9 +58,9 @@ def test_scores_of_all_rows_come_to_rank_0_and_are_dealt_with_there() -> None:
     step = STEP._replace(short=0, vectors=0.0, gathered=2000)
     larger = Shape(rows=3000, entries=30_000, dim=100)
     found = predict(of_steps(step, whole_sample=True), cluster, 4, shape=larger).seconds
-    assert found["loss on rank 0"] == 1.5
+    assert found[replay.LOSS] == 1.5
     assert found["bandwidth"] == pytest.approx(3.0 * 2000 * 8.0 * 0.75 / 1e6)
-    assert predict(of_steps(step), cluster, 4, shape=larger).seconds["loss on rank 0"] == 0.5
+    assert predict(of_steps(step), cluster, 4, shape=larger).seconds[replay.LOSS] == 0.5
 
 
 def test_a_larger_problem_takes_longer_where_it_is_larger() -> None:
@@ -108,8 +108,8 @@ def test_what_binds() -> None:
     slow = Cluster(nodes=64, cores=1, latency=0.0, bandwidth=800.0, memory=2.0 * WHOLE)
     by_ranks = [predict(of_steps(STEP), slow, ranks) for ranks in (1, 2, 4)]
     assert [each.binds for each in by_ranks] == ["passes", "passes", "bandwidth"]
-    assert first_bound(by_ranks) == (4, "bandwidth")
-    assert first_bound(by_ranks[:2]) is None
+    assert overtaken(by_ranks) is by_ranks[2]
+    assert overtaken(by_ranks[:2]) is None
     planes = of_steps(STEP._replace(planes=200_000))
     assert predict(planes, slow, 4).binds == "memory (rank 0)"
     large = Shape(rows=1000, entries=10**9, dim=100)
@@ -130,6 +130,18 @@ def test_the_law_of_made_parts_is_found_again() -> None:
     assert found.seconds(1) == pytest.approx(13.5)
     assert found.seconds(8) == pytest.approx(1.5 + 1.5 + 3 * 0.6 + 0.04)
     assert law(runs[:1], Network(1.0, 1.0)).seconds(64) == pytest.approx(1.5 + 12.0 / 64)
+
+
+def test_of_some_rounds_the_fastest_run_counts() -> None:
+    def rounds(seconds: float, latency: float) -> dict[str, object]:
+        runs = {"2": {problem: {"seconds": seconds} for problem in PROBLEMS}}
+        recording = of_steps(STEP._replace(rest=seconds)).model_dump(mode="json")
+        return {"strong": runs, "weak": runs, "machine": {"latency": latency}, "recordings": {"hinge": recording}}
+
+    found = best([rounds(3.0, 0.1), rounds(2.0, 0.2), rounds(4.0, 0.3)])
+    assert found["strong"]["2"]["hinge"] == {"seconds": 2.0}
+    assert found["machine"] == {"latency": 0.1}
+    assert Recording.model_validate(found["recordings"]["hinge"]).steps == (STEP._replace(rest=2.0),)
 
 
 def test_described_clusters_have_room_for_their_cases() -> None:
