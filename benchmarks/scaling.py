@@ -51,7 +51,8 @@ def measure(rows: int = ROWS) -> Table | None:
 
     if usable_cores() < 2 or not available("covtype-scaled"):
         return None
-    found: Figures = {"rows": rows, "features": FEATURES, "on": machine(), "load": os.getloadavg()[1]}
+    found: Figures = {"rows": rows, "features": FEATURES, "iterations": ITERATIONS}
+    found |= {"runs": ROUNDS * REPETITIONS, "on": machine(), "load": os.getloadavg()[1]}
     for stage in (timed(rows), cases, crowds):
         found |= stage()
         keep(found)
@@ -151,10 +152,11 @@ def table(found: Figures) -> Table:
         rows.append((check.problem, f"{alone:.2f}", *(f"{ratio:.2f}" for ratio in ratios), *check.cells()))
     return Table(
         "How it grows",
-        f"Generated texts, {found['rows']:,} rows of {found['features']:,} features, {ITERATIONS} iterations: seconds"
-        " of one rank, and of two with a thread each over these, with the same rows and with twice as many (fastest of"
-        f" {ROUNDS * REPETITIONS} runs). The last columns are seconds that are predicted from a run recorded on one"
-        " rank, over those measured. Laws, larger clusters and pictures: [How it grows](scaling.md).",
+        f"Generated texts, {found['rows']:,} rows of {found['features']:,} features, {found['iterations']} iterations:"
+        " seconds of one rank, and of two with a thread each over these, with the same rows and with twice as many"
+        f" (fastest of {found['runs']} runs). The last columns are seconds that are predicted from a run recorded on one"
+        " rank, over those measured. Laws, larger clusters and pictures: [How it grows](scaling.md)."
+        f"{page.busy(found)}",
         ("problem", "one rank, s", "two ranks, same rows", "two ranks, twice as many", *page.CHECKED),
         tuple(rows),
     )

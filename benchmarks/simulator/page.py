@@ -8,7 +8,7 @@ from pathlib import Path
 from textwrap import fill
 from typing import Any
 
-from benchmarks.scaling import CROWD_GAP, ITERATIONS, PROBLEMS, REPETITIONS, ROUNDS, SETTINGS
+from benchmarks.scaling import CROWD_GAP, PROBLEMS, SETTINGS
 from benchmarks.simulator.clusters import Case, Cluster, described
 from benchmarks.simulator.law import Law, Network, Parts, law, network
 from benchmarks.simulator.recording import Recording
@@ -30,19 +30,14 @@ predicted, by replaying runs that were recorded on one rank. Written by `python 
 ## On this machine
 
 """
-MEASURED = """Generated texts, {rows:,} rows of {features:,} features, {iterations} iterations: seconds in the
-solver, fastest of {repetitions} runs, and in brackets over those of one rank. Same rows (strong scaling), and rows that
-grow with the cores in use (weak scaling, where 1 would be perfect). Rows stay where they are read. `logistic` is solved
-by `lbfgs`, `hinge` and `roc_area` by `line_search_bundle`; `roc_area` is a loss of the whole sample, which rank 0
-computes from the scores of all. Machine: {on}.{busy}
-
-"""
-IDLE, BUSY = (
-    0.5,
-    """ **Other programs were running** (load {load:.1f}), so that all times on this page are too long and
-no two of them can be compared well.""",
-)
-"""Load of the machine, before the runs, up to which nothing is said; and what is said else."""
+MEASURED = """Generated texts, {rows:,} rows of {features:,} features, {iterations} iterations: seconds in the solver,
+fastest of {runs} runs, and in brackets over those of one rank. Same rows (strong scaling), and rows that grow with the
+cores in use (weak scaling, where 1 would be perfect). Rows stay where they are read. `logistic` is solved by `lbfgs`,
+`hinge` and `roc_area` by `line_search_bundle`; `roc_area` is a loss of the whole sample, which rank 0 computes from the
+scores of all. Machine: {on}.{busy}"""
+BUSY = " **Other programs were running** (load {load:.1f}), so that times are too long and their ratios say little."
+IDLE = 0.5
+"""Load of the machine, before the runs, up to which that is not said."""
 LAW = """
 ## The law
 
@@ -194,11 +189,13 @@ def text(found: Figures) -> str:
     return "".join([HEAD, *_here(found), *_law(found), *_check(found), *_crowds(found), *_clusters(found), USAGE])
 
 
+def busy(found: Figures) -> str:
+    """What is to be said of other programs; empty where there were none."""
+    return BUSY.format(load=found["load"]) if found["load"] > IDLE else ""
+
+
 def _here(found: Figures) -> Iterator[str]:
-    rows, features = found["rows"], found["features"]
-    busy = BUSY.format(load=found["load"]) if found["load"] > IDLE else ""
-    sizes = {"rows": rows, "features": features, "iterations": ITERATIONS, "repetitions": ROUNDS * REPETITIONS}
-    yield MEASURED.format(**sizes, on=found["on"], busy=busy)
+    yield _wrapped(MEASURED.format(busy=busy(found), **found)) + "\n\n"
     lines = []
     for problem in PROBLEMS:
         alone = seconds(found["strong"]["1"][problem])
