@@ -43,8 +43,13 @@ FEW = 1_000
 Figures = dict[str, Any]
 
 
-def measure(rows: int = ROWS) -> Table | None:
-    """Measure all, keep the figures, write the page with its pictures; a line for each problem."""
+def measure() -> Table | None:
+    """A line for each problem; the page *How it grows* is written, too."""
+    return measured(ROWS)
+
+
+def measured(rows: int) -> Table | None:
+    """The same on so many rows."""
     from benchmarks.race.sets import available
     from benchmarks.simulator import page
     from bmrm.kernels.workers import usable_cores
@@ -67,12 +72,12 @@ def timed(rows: int) -> Callable[[], Figures]:
         settings = {name: of for name, of in SETTINGS.items() if not weak or max(of) > 1}
         return {name: _launched(n, "run", rows * (n * t if weak else 1), t) for name, (n, t) in settings.items()}
 
-    def measured() -> Figures:
+    def once() -> Figures:
         cluster = on_ranks(2, "benchmarks.simulator.machine", str(rows // 2), str(FEATURES))
         runs = {"strong": growing(weak=False), "weak": growing(weak=True)}
         return {**runs, "machine": cluster, "recordings": _launched(1, "record", rows)}
 
-    return lambda: best([measured() for _ in range(ROUNDS)])
+    return lambda: best([once() for _ in range(ROUNDS)])
 
 
 def best(rounds: Sequence[Figures]) -> Figures:
@@ -154,8 +159,8 @@ def table(found: Figures) -> Table:
         "How it grows",
         f"Generated texts, {found['rows']:,} rows of {found['features']:,} features, {found['iterations']} iterations:"
         " seconds of one rank, and of two with a thread each over these, with the same rows and with twice as many"
-        f" (fastest of {found['runs']} runs). The last columns are seconds that are predicted from a run recorded on one"
-        " rank, over those measured. Laws, larger clusters and pictures: [How it grows](scaling.md)."
+        f" (fastest of {found['runs']} runs). The last columns are seconds predicted from a run recorded on one rank,"
+        " over those measured. Laws, larger clusters and pictures: [How it grows](scaling.md)."
         f"{page.busy(found)}",
         ("problem", "one rank, s", "two ranks, same rows", "two ranks, twice as many", *page.CHECKED),
         tuple(rows),
@@ -280,7 +285,7 @@ def main(arguments: list[str]) -> None:
 
         page.write(json.loads(KEPT.read_text()))
     else:
-        found = measure(given.rows)
+        found = measured(given.rows)
         print("(skipped)" if found is None else found.markdown())
 
 

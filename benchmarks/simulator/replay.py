@@ -131,7 +131,7 @@ class _Replay:
         return self.ranks if self.slices else 1
 
     def parts(self, step: Step) -> dict[str, float]:
-        """Seconds of a step."""
+        """Seconds of a step; one rank asks nobody, so that for a loss of rows nothing but the passes is left there."""
         recorded = self.recording.shape
         rows, entries, dim = (
             getattr(self.shape, name) / getattr(recorded, name) for name in ("rows", "entries", "dim")
@@ -143,7 +143,7 @@ class _Replay:
         return {
             PASSES: fixed * dim / self.speed + body / self.ranks,
             UNEVEN: body * max(0.0, self.recording.largest_share(self.ranks) - 1.0 / self.ranks),
-            LOSS: step.alone * (rows if self.recording.whole_sample else 1.0) / self.speed,
+            LOSS: step.alone * (rows if self.recording.whole_sample else float(self.ranks > 1)) / self.speed,
             MASTER: self._grown(step.master, bare[0], dim),
             VECTORS: self._grown(step.rest, bare[1], dim),
             LATENCY: latency,

@@ -29,9 +29,9 @@ def test_ranks_share_the_passes_and_nothing_else() -> None:
     recording = of_steps(STEP, STEP)
     for ranks in (1, 2, 4):
         seconds = predict(recording, FREE, ranks).seconds
-        expected = {"passes": 16.0 / ranks, replay.LOSS: 1.0, "master": 0.5, "vectors": 0.25}
+        expected = {"passes": 16.0 / ranks, replay.LOSS: 1.0 if ranks > 1 else 0.0, "master": 0.5, "vectors": 0.25}
         assert seconds == pytest.approx(dict.fromkeys(replay.PARTS, 0.0) | expected)
-    assert predict(recording, FREE, 1).total == recording.seconds == 17.75
+    assert predict(recording, FREE, 1).total == recording.seconds - 1.0 == 16.75
 
 
 def test_what_a_pass_spends_on_weights_is_not_shared() -> None:
@@ -80,7 +80,7 @@ def test_threads_and_ranks_of_a_node_share_its_memory() -> None:
     assert predict(recording, node, 2).seconds["passes"] == 8.0 / 2 * 1.5
     assert predict(recording, node, 1, threads=3).seconds["passes"] == 8.0 / 3 * 2.0
     twice = node.model_copy(update={"entries_per_second": 2.0 * recording.rate})
-    assert predict(recording, twice, 1).total == pytest.approx(recording.seconds / 2.0)
+    assert predict(recording, twice, 1).total == pytest.approx((recording.seconds - STEP.alone) / 2.0)
     with pytest.raises(InputError, match="2 ranks of 2 threads on a node of 3 cores"):
         predict(recording, node, 2, threads=2)
 
