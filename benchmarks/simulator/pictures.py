@@ -84,7 +84,7 @@ def _finish(figure: Any, axes: Sequence[Any], legend: Any, path: Path) -> None:
     for axis in axes[::3]:
         axis.set_ylabel("seconds")
     known = {label: line for axis in axes for line, label in zip(*axis.get_legend_handles_labels())}
-    where = {"loc": "center left"} if legend is not None else {"loc": "lower left", "fontsize": 8}
+    where = {"loc": "center left"} if legend is not None else {"loc": "best", "fontsize": 8}
     (axes[0] if legend is None else legend).legend(known.values(), known, frameon=False, **where)
     figure.tight_layout()
     figure.savefig(path, metadata={"Date": None})
