@@ -11,6 +11,7 @@ from bmrm.app.guarded import refuse_guard
 from bmrm.app.pipeline.load import load
 from bmrm.app.pipeline.solve import Problem
 from bmrm.app.pipeline.train import features_of, problem_of
+from bmrm.app.sliced import refuse_slices
 from bmrm.data.dataset import Dataset
 from bmrm.losses import LOSSES
 from bmrm.mpi.group import Alone, Group, together
@@ -36,6 +37,7 @@ def read(settings: Mapping[str, Any], group: Group) -> tuple[Dataset, Dataset, P
     """
     with together(group):  # before any rank reads
         refuse_guard(settings, "`bmrm complete`")
+        refuse_slices(settings, "`bmrm complete`")
     with together(group):
         return _read(settings)
 

@@ -234,6 +234,33 @@ class MpiGroup(Group):
         self.wait(*(self.comm.Irecv(parts[rank], source=rank, tag=5) for rank in range(1, self.size)))
         return np.asarray(parts.sum(axis=0))
 
+    def join_slices(self, mine: NDArray[np.float64], sizes: Sequence[int]) -> NDArray[np.float64]:
+        """The slices of all ranks, one after another, on each of them; an all-gather.
+
+        Parameters
+        ----------
+        mine : of this rank.
+        sizes : of the slices of all ranks.
+        """
+        whole = np.empty(sum(sizes))
+        self._count(whole)
+        counts, starts = list(sizes), [0, *np.cumsum(sizes[:-1]).tolist()]
+        self.wait(self.comm.Iallgatherv(np.ascontiguousarray(mine), [whole, (counts, starts)]))
+        return whole
+
+    def sum_in_slices(self, part: NDArray[np.float64], sizes: Sequence[int]) -> NDArray[np.float64]:
+        """This rank's slice of the sum of all parts: a reduce-scatter.
+
+        Parameters
+        ----------
+        part : of this rank, as long as all slices together.
+        sizes : of the slices of all ranks.
+        """
+        total = np.empty(sizes[self.rank])
+        self._count(part)
+        self.wait(self.comm.Ireduce_scatter(np.ascontiguousarray(part), total, list(sizes), op=MPI.SUM))
+        return total
+
     # -- Group -----------------------------------------------------------------------------------
 
     def broadcast(self, value: Any) -> Any:

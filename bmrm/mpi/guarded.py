@@ -294,6 +294,7 @@ REVEALS: Mapping[tuple[str, str], str] = {
     ("modified", "variant"): ONE_BY_ONE,
     ("blocks", "values_and_subgradients"): ONE_BY_ONE,
     ("blocks", "infima"): ONE_BY_ONE,
+    **{("slices", method): "a solver on each rank" for method in ("run", "point", "state")},
     **{("ascents", method): "steps of single rows" for method in ("size", "round", "begin")},
     **{
         ("ascent", method): "steps of single rows"

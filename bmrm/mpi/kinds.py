@@ -42,5 +42,6 @@ KINDS = {
     "rounding": _kind(RankRounding, "at absolute_scores absolute_rmatvec"),
     "identity": _kind(lambda rank: rank.share.identity, "fingerprint"),
     "validation": _kind(None, "scores"),
+    "slices": _kind(None, "run point state"),
 }
 """Objects and methods that a request may name. Arrays kept under a number are scores, an object of that name."""

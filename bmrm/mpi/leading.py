@@ -39,7 +39,7 @@ def lead(risk: Risk, group: Group, function: Callable[[Risk], T]) -> T | None:
     multiplexed: MultiplexedRisk = risk  # type: ignore[assignment]
     ranks = multiplexed.ranks
     if group.rank != 0:
-        with _deaf_to_signals(), one_thread(), _ending_all(group):
+        with _deaf_to_signals(), one_thread(), ending_all(group):
             well = ranks.serve()
         if not well:
             raise OtherRankError("rank 0 stopped with an error")
@@ -69,7 +69,8 @@ def _deaf_to_signals() -> Iterator[None]:
 
 
 @contextmanager
-def _ending_all(group: Group) -> Iterator[None]:
+def ending_all(group: Group) -> Iterator[None]:
+    """A block in which an error of this rank alone ends all ranks, with its message."""
     try:
         yield
     except BaseException as error:

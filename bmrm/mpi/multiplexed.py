@@ -105,6 +105,11 @@ class MultiplexedRisk:
             value, gradient = self.ranks.ask("risk", "value_and_subgradient", w, answer=(SUM, SUM))
         return value, gradient
 
+    @property
+    def of_all_rows(self) -> ScoreFunction | None:
+        """For whole-sample losses, on rank 0: phi of all rows in rank order."""
+        return self._whole
+
     def ability(self, kind: type[T]) -> T | None:
         """As of `Risk`."""
         offer = OF_ALL.get(kind) if kind.__name__ in self._abilities else HERE.get(kind)

@@ -250,10 +250,14 @@ class Settled:
     """Constants b that a solver has found for weights, where it has not minimised over b to the last digit.
 
     What is kept: the pair of least objective, and the last one.
+
+    Parameters
+    ----------
+    same : whether two weights are equal.
     """
 
-    def __init__(self) -> None:
-        self._pairs: list[tuple[float, Vector, Vector]] = []
+    def __init__(self, same: Callable[[Vector, Vector], bool] = np.array_equal) -> None:
+        self._same, self._pairs = same, list[tuple[float, Vector, Vector]]()
 
     def note(self, w: Vector, b: Vector, objective: float) -> None:
         """Take J(w, b) = objective into account; it replaces what was said of this w before, but for a better b."""
@@ -271,7 +275,7 @@ class Settled:
     def of(self, w: Vector, most: float = math.inf) -> Vector | None:
         """The constants that go with `w`, if it is one of those kept; and if J with them is at most `most`."""
         for objective, point, b in self._pairs:
-            if objective <= most + ROUNDING * abs(most) and (point is w or np.array_equal(point, w)):
+            if objective <= most + ROUNDING * abs(most) and (point is w or self._same(point, w)):
                 return b
         return None
 

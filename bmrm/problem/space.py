@@ -67,6 +67,24 @@ class Space:
         """
         return math.sqrt(self.dot(a, a))
 
+    def everywhere(self, here: bool) -> bool:
+        """Whether it holds for all slices: what a solver decides on must be the same on all ranks.
+
+        Parameters
+        ----------
+        here : whether it holds for the slice at hand.
+        """
+        return here if self.whole else float(self.total(float(not here))) == 0.0
+
+    def same(self, a: Vector, b: Vector) -> bool:
+        """Whether two vectors are equal.
+
+        Parameters
+        ----------
+        a, b : (dim,).
+        """
+        return a is b or self.everywhere(np.array_equal(a, b))
+
     def zeros(self) -> Vector:
         """The origin, (dim,)."""
         return np.zeros(self.dim)

@@ -43,6 +43,7 @@ from bmrm.problem.abilities import (
 )
 from bmrm.problem.counted import metered, metered_risk
 from bmrm.problem.meter import UNMETERED, Meter, timed, timed_curve
+from bmrm.problem.regularizer import space_of
 from bmrm.problem.risk import Settled
 from bmrm.risk.constants.mixture import Mixture, derivative_of, point_at, refuse_degenerate, rounding_of_sums, slope_of
 from bmrm.risk.constants.newton import inverse_of, second_derivative
@@ -74,7 +75,7 @@ class FreeIntercept:
         refuse_degenerate(scored.phi)
         self.risk = risk
         self.map, self._of_rows = scored.map, scored.phi
-        self.settled = Settled()
+        self.settled = Settled(space_of(risk).same)
         self.dim, self.infimum = risk.dim, risk.infimum
         self._whole: FreeIntercept | None = None
         """That this one is a metered copy of."""

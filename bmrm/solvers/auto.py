@@ -43,8 +43,12 @@ class Auto(IterativeSolver):
     Over ranks that may give rows to one another (`data.share_rows`), rank 0 solves alone, with all rows, what messages
     would make slower, or what only steps row by row solve fast, on few ranks: the first rules say which.
 
+    Where each rank has a slice of w (`mpi.slices`), the rules name solvers that take slices.
+
     Memory: that of the running solver + 8 dim bytes; a bundle that ended early keeps its planes, 8 dim bytes each.
     """
+
+    sliced = True
 
     def minimize(  # type: ignore[override]
         self, risk: Risk, regularizer: Regularizer, *, start: Vector | None = None, callback: Callback | None = None

@@ -9,14 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmrm.kernels.products.quasi_newton import combined, pair_products, store_pair, two_loops
-from bmrm.kernels.products.vectors import dot, norm
+from bmrm.kernels.products.vectors import dot
 from bmrm.numerics.bracket import Trial
 from bmrm.numerics.line_search import enough, total, wolfe_search
-from bmrm.problem import Scored, Vector, ability
+from bmrm.problem import Scored, Space, Vector, ability
 from bmrm.problem.abilities import ProblemSize
+from bmrm.problem.regularizer import space_of
 from bmrm.registry import parameter
 from bmrm.solvers import register
-from bmrm.solvers._core.certificate import Certificate, SinglePlane
+from bmrm.solvers._core.certificate import ANYWHERE, Certificate, SinglePlane
 from bmrm.solvers._core.instead import refuse_bounds
 from bmrm.solvers._core.monitor import IterativeSolver, Monitor, Step, Steps
 from bmrm.solvers._core.points import FusedIterate, Iterate, Point, ScoredIterate, noted
@@ -63,6 +64,7 @@ class LBFGS(IterativeSolver):
     memory : pairs of steps and gradient differences kept.
     """
 
+    sliced = True
     memory: int = parameter(10, least=1, doc="pairs of steps kept", example=1)
 
     def steps(self, run: Monitor) -> Steps:
@@ -77,10 +79,10 @@ class _Run:
     def __init__(self, memory: int, run: Monitor) -> None:
         self.run, self.regularizer = run, run.regularizer
         self.iterate, self.left = _start(run)
-        self.inverse = InverseHessian(len(run.start), memory)
+        self.inverse = InverseHessian(len(run.start), memory, space_of(run.risk))
         self.certificate = _certificate(run)
         self.objective, self.gradient = self._joined(self.iterate.point)
-        self.first = norm(self.gradient)
+        self.first = self._norm(self.gradient)
         scored = ability(run.risk, Scored)
         self.kinked = not self.regularizer.smooth or (scored is not None and not scored.phi.facts.smooth)
 
@@ -89,7 +91,8 @@ class _Run:
         while True:
             if (yield Step.ITERATION):
                 self._renew()
-            if self.regularizer.smooth and self.run.flat(norm(self.gradient), norm(self.iterate.point.a), self.first):
+            here = self._norm(self.gradient), self._norm(self.iterate.point.a)
+            if self.regularizer.smooth and self.run.flat(*here, self.first):
                 return ""
             if self._search():
                 continue
@@ -97,6 +100,9 @@ class _Run:
             if not self._search():
                 yield Step.STALLED
                 self._renew()
+
+    def _norm(self, a: Vector) -> float:
+        return math.sqrt(self.iterate.dot(a, a))
 
     def _renew(self) -> None:
         """Continue from the best point, with everything recomputed."""
@@ -116,7 +122,7 @@ class _Run:
         t = 1.0 if len(self.inverse) else min(1.0, 1.0 / math.sqrt(-slope))
         point = self.iterate.look(t, d)
         objective, gradient = self._joined(point)
-        trial = Trial(t, objective, dot(gradient, d))
+        trial = Trial(t, objective, self.iterate.dot(gradient, d))
         if not enough(trial, here, slope, self.left, self.kinked):
             function = total(self.regularizer.along(self.iterate.point.w, d), risk)
             found = wolfe_search(function, here, slope, trial, self.left, self.kinked)
@@ -133,11 +139,11 @@ class _Run:
 def _certificate(run: Monitor) -> Certificate:
     """The bound of the planes, combined where that is cheap and at kinks, where single planes give weak bounds."""
     regularizer, infimum = run.regularizer, run.risk.infimum
-    scored, size = ability(run.risk, Scored), ability(run.risk, ProblemSize)
+    scored, size, space = ability(run.risk, Scored), ability(run.risk, ProblemSize), space_of(run.risk)
     kinked = scored is not None and not scored.phi.facts.smooth
-    if kinked or (size is not None and size.entries >= MANY * run.risk.dim):
-        return Certificate(regularizer, infimum)
-    return SinglePlane(regularizer, infimum)
+    if kinked or (size is not None and size.entries >= MANY * space.total(space.dim)):
+        return Certificate(regularizer, infimum, space)
+    return SinglePlane(regularizer, infimum, space)
 
 
 def _start(run: Monitor) -> tuple[Iterate, float]:
@@ -145,7 +151,7 @@ def _start(run: Monitor) -> tuple[Iterate, float]:
     scored, size = ability(run.risk, Scored), ability(run.risk, ProblemSize)
     if scored is None:
         return Iterate(run, run.start), LEFT
-    features = run.risk.dim / scored.phi.facts.scores_per_row
+    features = space_of(run.risk).total(run.risk.dim) / scored.phi.facts.scores_per_row
     if size is not None and (features < size.rows or size.entries >= DENSE * size.rows * features):
         return FusedIterate(run, run.start, scored), LEFT
     return ScoredIterate(run, run.start, scored), LESS
@@ -168,9 +174,11 @@ class InverseHessian:
     ----------
     dim : entries of a vector.
     memory : pairs kept.
+    space : of the vectors, where they may be slices.
     """
 
-    def __init__(self, dim: int, memory: int) -> None:
+    def __init__(self, dim: int, memory: int, space: Space = ANYWHERE) -> None:
+        self._total = space.total
         self._S: NDArray[np.float32] = np.empty((memory, dim), np.float32)
         self._Y: NDArray[np.float32] = np.empty((memory, dim), np.float32)
         self._sy, self._yy = np.zeros((memory, memory)), np.zeros((memory, memory))
@@ -189,13 +197,14 @@ class InverseHessian:
 
     def learn(self, step: Vector, t: float, after: Vector, before: Vector) -> None:
         """The gradient has moved from `before` to `after` with w by `t step`."""
-        length = math.sqrt(dot(step, step))
+        length = math.sqrt(self._total(dot(step, step)))
         if not t * length > 0.0:
             return
         slot = self._free()
         store_pair(self._S[slot], self._Y[slot], step, after, before, length, t)
         self._order.append(slot)
         pair_products(self._S, self._Y, self._rows, slot, after, self._products)
+        self._products[: self._rows] = self._total(self._products[: self._rows])
         self._sy[:, slot] = self._products[:, 2]
         self._yy[:, slot] = self._yy[slot] = self._products[:, 3]
         curvature, square = self._sy[slot, slot], self._yy[slot, slot]
@@ -215,7 +224,7 @@ class InverseHessian:
         d = np.empty_like(g)
         if not self._order:
             np.negative(g, out=d)
-            return d, -dot(g, g)
+            return d, -float(self._total(dot(g, g)))
         along_s, along_y = np.empty(self._rows), np.empty(self._rows)
         share = two_loops(np.array(self._order), self._products, self._sy, self._yy, along_s, along_y)
-        return d, combined(self._S, self._Y, along_s, along_y, -share, g, d)
+        return d, float(self._total(combined(self._S, self._Y, along_s, along_y, -share, g, d)))

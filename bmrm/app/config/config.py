@@ -15,13 +15,13 @@ from typing import Annotated, Any, Literal
 import yaml
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, WithJsonSchema
 
+from bmrm.app import guarded, sliced
 from bmrm.app.calibration.asked import checked as calibration_of
 from bmrm.app.calibration.curves import METHODS
 from bmrm.app.config.fields import checked, expected, option_types
 from bmrm.app.config.marks import Document, Place, assigned
 from bmrm.app.config.relative import checked_rule
 from bmrm.app.defaults import default_bias, needs_lambda
-from bmrm.app.guarded import refusals
 from bmrm.app.measure import check_metrics
 from bmrm.app.stopping import checked as stopping_of
 from bmrm.checks.plug_in import kind_of
@@ -334,6 +334,11 @@ class MpiSection(BaseModel):
     timeout: Annotated[Number, Field(ge=1)] | None = Field(
         600.0, description="seconds without a sign of life of a rank after which the job ends; null = never"
     )
+    slices: bool = Field(
+        False,
+        description="whether each rank runs the solver on a slice of the features, so that planes and vectors are "
+        "divided among the ranks; for `bundle`, `line_search_bundle` and `lbfgs` with `l2`",
+    )
 
 
 class Settings(BaseModel):
@@ -594,7 +599,8 @@ def _settings(document: Document, default_directory: str) -> Settings:
             problems.append((place, _sentence(place, detail)))
     else:
         _check_metrics(settings, problems)
-        problems.extend(refusals(settings.plain()))
+        for beside in (guarded, sliced):
+            problems.extend(beside.refusals(settings.plain()))
     _refuse(document, problems)
     return _resolved(settings, default_directory)
 

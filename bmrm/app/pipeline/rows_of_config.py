@@ -14,6 +14,7 @@ from bmrm.app.pipeline.several import loss_of_columns
 from bmrm.app.pipeline.solve import Problem
 from bmrm.app.pipeline.train import features_of, problem_of, with_loss
 from bmrm.app.shares import are_shares
+from bmrm.app.sliced import refuse_slices
 from bmrm.data.dataset import Dataset
 from bmrm.data.features._core.rows import Features
 from bmrm.mpi.group import Group, together
@@ -53,6 +54,7 @@ class RowsOfConfig:
             section["offset"] = {part: file for part, file in section["offset"].items() if part in kept}
         with together(group):
             refuse_guard(settings, what)
+            refuse_slices(settings, what)
         loaded = load(section, settings["seed"], group)
         settings, notes = with_loss({**settings, "data": section}, loaded.train, group)
         with together(group):

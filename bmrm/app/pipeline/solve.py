@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +29,7 @@ from bmrm.data.label_types import restored, shown_label
 from bmrm.data.layout import Layout
 from bmrm.kernels.blas_threads import one_thread
 from bmrm.losses._core.domain import listed
-from bmrm.mpi.group import Group, together
+from bmrm.mpi.group import Alone, Group, together
 from bmrm.mpi.guard import Guard, Guarding, Rounded
 from bmrm.mpi.leading import lead
 from bmrm.mpi.shared import merged_summary, shared_risk
@@ -85,7 +85,7 @@ class Problem:
     loss: Any
     regularizer: Regularizer
     solver: Solver | None
-    """None on ranks that answer."""
+    """None on ranks that only answer."""
     bias: str = "none"
     scale: str = "none"
     positive_label: float | str | None = None
@@ -106,6 +106,8 @@ class Problem:
     """Whether the rows are what a feature map has made of scaled ones."""
     center: Center | None = None
     """That of the regularizer, where it is known already."""
+    slices: bool = False
+    """Whether each rank runs the solver on a slice of the features."""
     guard: Guard | None = None
     """What ranks hold back of their rows; None for nothing, and in one process."""
 
@@ -159,6 +161,7 @@ def solve(
         if problem.follow is not None:
             rows = (others or {})["validation"]
             follower = Follower(problem.follow, rows, problem.loss, group, ready.risk, ready.threads)
+        minimise = _minimiser(ready, group)
 
         def work(whole: Risk) -> Model:
             assert problem.solver is not None
@@ -175,7 +178,7 @@ def solve(
             with watch(model_of) as callback:
                 if follower is not None:
                     callback = follower.beside(callback, model_of)
-                solution = solved(problem.solver, minimised, omega, first, callback)
+                solution = minimise(minimised, first, callback)
             model = model_of(solution)
             if ready.moved_back is not None and model.weights.ndim > 1 and not ready.own:
                 other = model_of(without_common(solution, minimised, omega, model.weights.shape[1]))
@@ -192,6 +195,28 @@ def solve(
 
         model = lead(ready.risk, group, work)
     return with_threshold(model, data, problem.loss, ready.summary, group, ready.threads)
+
+
+def _minimiser(ready: Prepared, group: Group) -> Callable[[Risk, From, Callback | None], Solution]:
+    """Collective: what minimises on rank 0, there; with slices on all ranks at once."""
+    problem = ready.problem
+
+    def minimise(risk: Risk, start: Any, callback: Callback | None) -> Solution:
+        return solved(cast(Solver, problem.solver), risk, bound(problem.regularizer, risk), start, callback)
+
+    if not problem.slices or isinstance(group, Alone):
+        return minimise
+    from bmrm.mpi.sliced_run import Slices
+    from bmrm.solvers._core.monitor import starting_point
+
+    slices = Slices(cast(Any, ready.risk), BIASES[problem.bias].wrap, minimise)
+
+    def in_slices(risk: Risk, start: Any, callback: Callback | None) -> Solution:
+        if start is not None:
+            starting_point(risk, start)
+        return slices.solution(risk, start, callback)
+
+    return in_slices
 
 
 @dataclass(frozen=True)

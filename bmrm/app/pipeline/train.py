@@ -256,7 +256,7 @@ def _problem(settings: Mapping[str, Any], group: Group) -> tuple[fingerprint.Fac
     facts = fingerprint.of_settings(settings)
     with together(group):
         _look_into_folder(settings["output"], facts, group)
-        problem = problem_of(settings, leads=group.rank == 0)
+        problem = problem_of(settings, leads=group.rank == 0 or settings["mpi"]["slices"])
         if group.rank == 0:
             check_file(problem.regularizer)
             section = settings["data"]
@@ -498,6 +498,7 @@ def problem_of(settings: Mapping[str, Any], leads: bool = True) -> Problem:
         class_weight=settings["data"]["class_weight"],
         threads=threads,
         share_rows=Sharing.of(settings).allowed,
+        slices=settings["mpi"]["slices"],
         follow=_follow(settings["output"], stop),
     )
 

@@ -19,6 +19,15 @@ BLOCK_ROWS = 512
 """Most planes in such a matrix."""
 
 
+def product_and_sizes(space: Space, a: Vector, w: Vector) -> tuple[float, float, float]:
+    """<a, w>, the sum of its absolute terms, and the norm of w."""
+    product, size, norm = dot_and_sizes(a, w)
+    if not space.whole:
+        product, size, square = space.total(np.array([product, size, norm * norm])).tolist()
+        norm = math.sqrt(square)
+    return product, size, norm
+
+
 class PlaneStore:
     """Planes `R_k(w) >= <a_j, w> + b_j` as dense float64 rows (the protocol `Planes`).
 
@@ -114,11 +123,7 @@ class PlaneStore:
 
     def product_and_sizes(self, a: Vector, w: Vector) -> tuple[float, float, float]:
         """<a, w>, the sum of its absolute terms, and the norm of w."""
-        product, size, norm = dot_and_sizes(a, w)
-        if not self.space.whole:
-            product, size, square = self.space.total(np.array([product, size, norm * norm])).tolist()
-            norm = math.sqrt(square)
-        return product, size, norm
+        return product_and_sizes(self.space, a, w)
 
     def combine(self, alpha: Vector) -> Vector:
         """sum_j alpha_j a_j."""
@@ -170,6 +175,7 @@ class PlaneStore:
         for start, part in self._used():
             with np.errstate(over="ignore"):
                 near[start : start + len(part)] &= (np.abs(part - a) <= tolerance * np.abs(a)).all(axis=1)
+        near = near if self.space.whole else self.space.total(~near) == 0.0
         found: list[int] = self.ids[near].tolist()
         return found
 

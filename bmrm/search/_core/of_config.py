@@ -9,6 +9,7 @@ from bmrm.app.guarded import refuse_guard
 from bmrm.app.pipeline.rows_of_config import RowsOfConfig
 from bmrm.app.pipeline.solve import Watch, unwatched
 from bmrm.app.progress import Told
+from bmrm.app.sliced import refuse_slices
 from bmrm.mpi.group import Alone, Group, together
 from bmrm.problem import InputError
 from bmrm.risk.scaling import SCALINGS
@@ -48,6 +49,7 @@ def validated(
         return _of_rows(settings, tried, wanted, group, None, quiet, told, watch)
     with together(group):
         refuse_guard(settings, WHAT)
+        refuse_slices(settings, WHAT)
         if any("{rank" in name for name in settings["data"]["train"]):
             raise InputError("parallel: folds: every rank reads all rows, expected names without {rank}")
     return _of_rows(settings, tried, wanted, Alone(), group, quiet or group.rank != 0, told, watch)

@@ -16,6 +16,7 @@ from bmrm.problem import (
     Regularizer,
     Risk,
     Scored,
+    Space,
     Vector,
     ability,
     provides,
@@ -23,6 +24,7 @@ from bmrm.problem import (
 )
 from bmrm.problem.abilities import Rounding
 from bmrm.problem.meter import Meter
+from bmrm.problem.regularizer import space_of
 from bmrm.solvers._core.audit import Audit, Contradiction, searches_constants
 from bmrm.solvers._core.certificate import Certificate, SinglePlane
 from bmrm.solvers._core.rounding import ROUNDOFF, UNDOUBTED, Proof, Slack, cautious, doubtful
@@ -66,6 +68,8 @@ class Best:
     its present state proves, all parts of it computed anew."""
     free: bool = field(default=False, init=False)
     """Whether Omega leaves weights free; then the infimum of R is no bound to speak of, unless it is reached."""
+    _space: Space = field(init=False)
+    """Of w."""
     _fresh: bool = field(default=False, init=False)
     """Whether `objective` was evaluated at `w` itself."""
     _sure: Evaluated = field(init=False)
@@ -88,7 +92,7 @@ class Best:
     """Of the package's own."""
 
     def __post_init__(self) -> None:
-        self.w = self.start
+        self.w, self._space = self.start, space_of(self.risk)
         self.free = provides(self.regularizer, BlockSeparable) and self.regularizer.penalty.free.size > 0
         if math.isfinite(self.risk.infimum) and not self.free:
             # Omega >= 0 for every regularizer here, so the infimum of R bounds J too.
@@ -187,7 +191,7 @@ class Best:
         if intercept is not None and (self.meter.spent() or intercept.settled.of(w) is not None):
             return self.improve(w, self._value(w), fresh=True)
         value, a = self.risk.value_and_subgradient(w)
-        self.take_plane(SinglePlane(self.regularizer, self.risk.infimum), w, value, a)
+        self.take_plane(SinglePlane(self.regularizer, self.risk.infimum, self._space), w, value, a)
         return self.improve(w, value + self.regularizer.value(w), fresh=True)
 
     def _conclude(self, complete: bool) -> None:

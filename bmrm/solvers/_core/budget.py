@@ -7,13 +7,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TypeVar, cast
 
+import numpy as np
+
 from bmrm.kernels.compiling import COMPILING, working_clock
-from bmrm.problem import Risk, Status, Vector, ability
+from bmrm.problem import Risk, Space, Status, Vector, ability
 from bmrm.problem.counted import metered_risk
 from bmrm.problem.meter import Meter
 from bmrm.solvers._core.interrupt import Interrupt
 
 T = TypeVar("T")
+REASONS = Status.INTERRUPTED, Status.TIME_LIMIT
+"""Statuses of a spent budget, the first that holds."""
 
 
 class Stop(BaseException):
@@ -73,6 +77,9 @@ class Budget:
             return Status.INTERRUPTED
         return Status.TIME_LIMIT if self._end < math.inf and working_clock() >= self._end else None
 
+    def agree(self) -> None:
+        """Once an iteration: ranks that work on slices ask one another."""
+
     def check(self) -> None:
         """Raise Stop where the budget is spent, within `spending`; else nothing. Cheap; in any thread."""
         if self._armed and (self._interrupt.raised or (self._end < math.inf and working_clock() >= self._end)):
@@ -100,6 +107,34 @@ class Budget:
             reasons.append(stop.status)
         finally:
             self._armed = False
+
+
+class AgreedBudget(Budget):
+    """That of a run on slices of w: it is spent as soon as one rank finds so, and ends no iteration halfway.
+
+    Parameters
+    ----------
+    time_limit, outer : as of `Budget`.
+    space : adds up over the slices.
+    """
+
+    def __init__(self, time_limit: float | None, outer: Budget | None, space: Space) -> None:
+        super().__init__(time_limit, outer)
+        self._total, self._agreed = space.total, cast("Status | None", None)
+
+    @property
+    def spent(self) -> Status | None:
+        """What all ranks have agreed on last."""
+        return self._agreed
+
+    def agree(self) -> None:
+        """Collective: clocks differ, and only one rank may hear a Ctrl-C."""
+        here = super().spent
+        found = self._total(np.array([here is status for status in REASONS], np.float64)).tolist()
+        self._agreed = next((status for status, ranks in zip(REASONS, found, strict=True) if ranks), None)
+
+    def check(self) -> None:
+        """Nothing: within an iteration ranks would leave at different places."""
 
 
 class Budgeted:

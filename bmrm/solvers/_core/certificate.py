@@ -7,10 +7,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bmrm.kernels.products.vectors import blend, dot, dot_and_sizes
-from bmrm.problem import HasConjugate, Regularizer, Vector, provides
+from bmrm.kernels.products.vectors import blend, dot
+from bmrm.masters._core.planes import product_and_sizes
+from bmrm.problem import HasConjugate, Regularizer, Space, Vector, provides
 from bmrm.solvers._core.audit import Audit, Seen
 from bmrm.solvers._core.rounding import Proof
+
+ANYWHERE = Space(1)
+"""Of vectors of any length that are whole."""
 
 
 def plane_bound(regularizer: Regularizer, a: Vector, b: float, infimum: float) -> float:
@@ -46,9 +50,11 @@ class Certificate:
     ----------
     regularizer : Omega; without a conjugate there is no bound.
     infimum : a lower bound of R, or -inf; used where Omega's conjugate is not finite everywhere.
+    space : of w, where it may be sliced.
     """
 
-    def __init__(self, regularizer: Regularizer, infimum: float) -> None:
+    def __init__(self, regularizer: Regularizer, infimum: float, space: Space = ANYWHERE) -> None:
+        self._space = space
         self._regularizer = regularizer if provides(regularizer, HasConjugate) else None
         self._infimum = infimum
         self._plane: Plane | None = None
@@ -63,7 +69,7 @@ class Certificate:
         value, a : R(w) and a subgradient there, (dim,).
         offset : of the plane at v = 0, where it is known better than by value - <a, w>.
         """
-        product, size, reach = dot_and_sizes(a, w)
+        product, size, reach = product_and_sizes(self._space, a, w)
         b = value - product if offset is None else offset
         if math.isfinite(b) and self._regularizer is not None:
             self._join(Plane(a, b, abs(value) + size, reach, w))
@@ -91,7 +97,7 @@ class Certificate:
         w : (dim,), the point.
         """
         plane = self._plane
-        return (-math.inf, None) if plane is None else (dot(plane.a, w) + plane.b, plane.where)
+        return (-math.inf, None) if plane is None else (self._dot(plane.a, w) + plane.b, plane.where)
 
     def farthest(self, sizes: Vector) -> float:
         """<sizes, |v|>, v the point where most of the plane was taken.
@@ -100,7 +106,10 @@ class Certificate:
         ----------
         sizes : (dim,), not negative.
         """
-        return 0.0 if self._plane is None else dot(sizes, np.abs(self._plane.where))
+        return 0.0 if self._plane is None else self._dot(sizes, np.abs(self._plane.where))
+
+    def _dot(self, a: Vector, b: Vector) -> float:
+        return float(self._space.total(dot(a, b)))
 
     @property
     def proof(self) -> Proof:

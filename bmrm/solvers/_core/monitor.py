@@ -41,7 +41,7 @@ from bmrm.problem.regularizer import HasBounds, space_of
 from bmrm.problem.solution import relative_goal
 from bmrm.registry import check_parameters, parameter
 from bmrm.solvers._core.best import ROUNDING, Best, Evaluated
-from bmrm.solvers._core.budget import Budget
+from bmrm.solvers._core.budget import AgreedBudget, Budget
 from bmrm.solvers._core.free_weights import free_proof
 from bmrm.solvers._core.instead import name_of
 from bmrm.solvers._core.rounding import Proof
@@ -56,6 +56,9 @@ PATIENCE = 60
 
 CREEPING = 1e-9
 """Share of the gap that counts as no progress where `PATIENCE` iterations close no more of it."""
+
+SLICED = "auto, bundle, lbfgs and line_search_bundle"
+"""The solvers that take slices of w, in words."""
 
 NOTHING = Iteration(0, math.inf, -math.inf, 0.0, 0.0)
 """History of a cold start."""
@@ -187,12 +190,7 @@ class IterativeSolver:
         start : (dim,), or a `Start`, where to begin; None: at zero.
         callback : called with an `Iteration` after each iteration; None for none.
         """
-        if not space_of(risk).whole and not (self.sliced and self.time_limit is None):
-            raise IncompatibleError(
-                f"solver {self.name}: the weights are sliced over ranks, which only bundle and line_search_bundle take,"
-                " without a time_limit"
-            )
-        budget, earlier = Budget(self.time_limit, ability(risk, Budget)), start if isinstance(start, Start) else None
+        budget, earlier = self._budget(risk), start if isinstance(start, Start) else None
         w = starting_point(risk, start)
         if provides(regularizer, HasBounds):
             w = np.array(regularizer.project(w))
@@ -209,6 +207,19 @@ class IterativeSolver:
             earlier=earlier,
             chooses_start=start is None,
         )
+
+    def _budget(self, risk: Risk) -> Budget:
+        space, outer = space_of(risk), ability(risk, Budget)
+        if space.whole:
+            return Budget(self.time_limit, outer)
+        if not self.sliced:
+            raise refuse_slices(self.name)
+        return AgreedBudget(self.time_limit, outer, space)
+
+
+def refuse_slices(solver: str) -> IncompatibleError:
+    """That a solver needs all weights in one place."""
+    return IncompatibleError(f"solver {solver}: the weights are sliced over ranks, which only {SLICED} take")
 
 
 def starting_point(risk: Risk, start: Vector | Start | None) -> Vector:
@@ -385,6 +396,7 @@ class Monitor(Best):
 
         Before it stops, what is said of it is verified; where it must go on then, see `refreshed`.
         """
+        self.budget.agree()
         self._compare()
         self._reach_infimum()
         previous = self.history[-1] if self.history else None
@@ -550,7 +562,7 @@ class Monitor(Best):
 
     def _lower_at_0(self) -> bool:
         """Whether a run from elsewhere has stalled above J(0), from where it may go on."""
-        if self._at_0 or self._chosen or not self.start.any() or self.relative_gap <= self.goal:
+        if self._at_0 or self._chosen or self.relative_gap <= self.goal or self._space.everywhere(not self.start.any()):
             return False
         before = self.objective
         self._look_at_0()

@@ -79,9 +79,9 @@ class PlaneSolver(IterativeSolver):
             kept.model = model
         if planes is not None:
             check_reuse(run.risk, planes, model.planes.infima)
-        elif run.earlier is not None and not len(model.planes):
+        elif run.earlier is not None and model.planes.space.whole and not len(model.planes):
             planes = _saved_planes(run.earlier, run.risk.dim, model.planes.infima)
-        if len(infima) == 1:  # blocks of rows are others over other ranks
+        if len(infima) == 1 and model.planes.space.whole:  # blocks of rows are others over other ranks, as are slices
             run.state = model.state
         with run.master():
             if planes is not None:
@@ -138,6 +138,7 @@ class PlaneModel:
         self._sizes: dict[int, tuple[float, float]] = {}
         """What was added to make each plane, in absolute values, and the norm of the point where it was taken."""
         self._points: dict[int, Vector] = {}
+        self._point_bytes = 8 * int(space.total(space.dim))
         self._last_used: dict[int, int] = {}
         self._multipliers: dict[int, float] = {}
 
@@ -155,7 +156,7 @@ class PlaneModel:
             self._make_room(self.max_planes)
         plane = self._take(a, b, block, abs(value) + size, norm)
         self._points[plane] = w
-        while len(self._points) * w.nbytes > POINTS:
+        while len(self._points) * self._point_bytes > POINTS:
             del self._points[next(iter(self._points))]
         return True
 
@@ -207,7 +208,8 @@ class PlaneModel:
     def farthest(self, sizes: Vector) -> float:
         """As of `ProvingPlanes`."""
         used = (self._points.get(plane) for plane, share in self._multipliers.items() if share > 0.0)
-        return max((float(sizes @ np.abs(point)) for point in used if point is not None), default=0.0)
+        dot = self.planes.space.dot
+        return max((dot(sizes, np.abs(point)) for point in used if point is not None), default=0.0)
 
     def saved(self, fingerprint: str) -> SavedPlanes:
         """All planes, for another run."""

@@ -11,6 +11,7 @@ import numpy as np
 from bmrm.kernels.products.vectors import dot
 from bmrm.numerics.line_search import Along
 from bmrm.problem import LinearMap, Scored, ScoreFunction, Scores, Vector, plane_at
+from bmrm.problem.regularizer import space_of
 from bmrm.solvers._core.certificate import Certificate
 from bmrm.solvers._core.monitor import Monitor
 
@@ -62,7 +63,7 @@ class Iterate:
     """
 
     def __init__(self, run: Monitor, w: Vector) -> None:
-        self.run = run
+        self.run, self.space = run, space_of(run.risk)
         self.point = self._evaluated(w)
         self._last = self.point
 
@@ -73,15 +74,19 @@ class Iterate:
             values, slopes = np.empty(len(ts)), np.empty(len(ts))
             for k, t in enumerate(ts):
                 self._last = self._evaluated(_moved(self.point.w, t, d))
-                values[k], slopes[k] = self._last.value, dot(self._last.a, d)
+                values[k], slopes[k] = self._last.value, self.dot(self._last.a, d)
             return values, slopes
 
         return evaluate
 
+    def dot(self, a: Vector, b: Vector) -> float:
+        """The inner product of two vectors of weights."""
+        return float(self.space.total(dot(a, b)))
+
     def look(self, t: float, d: Vector) -> Point:
         """What is at w + t d, where d is that of the latest `along`."""
         w = _moved(self.point.w, t, d)
-        if not np.array_equal(w, self._last.w):
+        if not self.space.same(w, self._last.w):
             self._last = self._evaluated(w)
         return self._last
 
@@ -100,7 +105,7 @@ class Iterate:
 
     def _evaluated(self, w: Vector) -> Point:
         value, a = self.run.risk.value_and_subgradient(w)
-        return Point(w, value, a, value - dot(a, w), None)
+        return Point(w, value, a, value - self.dot(a, w), None)
 
 
 class FusedIterate(Iterate):

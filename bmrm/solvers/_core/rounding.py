@@ -140,7 +140,7 @@ class RoundingError:
         return None if found is None else found.sizes
 
     def _magnitudes(self, w: Vector, reach: float) -> Magnitudes | None:
-        if self._known is None or reach != self._known[1] or not np.array_equal(self._known[0], w):
+        if self._known is None or reach != self._known[1] or not self._space.same(self._known[0], w):
             rounding = ability(self._risk, Rounding)
             if rounding is None:
                 return None
@@ -171,7 +171,8 @@ class Slack:
     def __init__(self, risk: Risk, measure: Rounding) -> None:
         self._rounding, self._measure = RoundingError(risk), measure
         self._row_norm: float | None = None
-        self._norm = space_of(risk).norm
+        self._space = space_of(risk)
+        self._norm = self._space.norm
         scored = ability(risk, Scored)
         self._exponents = scored is not None and scored.phi.facts.smooth and scored.phi.facts.scores_per_row > 1
         """Whether slopes are exponentials of differences of scores, whose rounding they have."""
@@ -257,7 +258,7 @@ class Slack:
         sizes = self._rounding.sizes(w, proof.reach)
         if proof.planes is None or sizes is None:
             return False
-        return proof.planes.farthest(sizes) > FARTHER * float(sizes @ np.abs(w))
+        return proof.planes.farthest(sizes) > FARTHER * self._space.dot(sizes, np.abs(w))
 
     def _heavy(self, proof: Proof) -> bool:
         return self._rows * proof.reach > HEAVY * (abs(proof.bound) + proof.size)

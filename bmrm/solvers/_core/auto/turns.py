@@ -63,6 +63,7 @@ class Turns(IterativeSolver):
     reason : why the first is the first, for `Solution.solver`.
     """
 
+    sliced = True
     names: tuple[str, ...] = ()
     reserve: tuple[str, ...] = ()
     passes: float = 256.0
