@@ -9,9 +9,10 @@ from bmrm.problem.abilities import Gathered
 from bmrm.solvers import register
 from bmrm.solvers._core.at_once import at_once
 from bmrm.solvers._core.auto.alone import alone
-from bmrm.solvers._core.auto.rules import ALONE, Traits, advice
+from bmrm.solvers._core.auto.rules import ALONE
+from bmrm.solvers._core.auto.sliced import advice_for
 from bmrm.solvers._core.auto.turns import Turns
-from bmrm.solvers._core.monitor import IterativeSolver
+from bmrm.solvers._core.monitor import IterativeSolver, SlicedSolver
 
 
 @register(
@@ -24,7 +25,7 @@ from bmrm.solvers._core.monitor import IterativeSolver
     vectors=14,
 )
 @dataclass(frozen=True)
-class Auto(IterativeSolver):
+class Auto(SlicedSolver):
     """The solvers that a rule names for such a problem, in turns, until the gap is reached.
 
     The first rule that holds counts (`bmrm.solvers._core.auto.rules`, printed in *How to choose*): rules are about what
@@ -43,12 +44,11 @@ class Auto(IterativeSolver):
     Over ranks that may give rows to one another (`data.share_rows`), rank 0 solves alone, with all rows, what messages
     would make slower, or what only steps row by row solve fast, on few ranks: the first rules say which.
 
-    Where each rank has a slice of w (`mpi.slices`), the rules name solvers that take slices.
+    Where each rank has a slice of w (`mpi.slices`) it takes solvers that can do with one: `lbfgs` and then
+    `line_search_bundle` for smooth losses, else `line_search_bundle`, or `bundle` where the risk has no scores.
 
     Memory: that of the running solver + 8 dim bytes; a bundle that ended early keeps its planes, 8 dim bytes each.
     """
-
-    sliced = True
 
     def minimize(  # type: ignore[override]
         self, risk: Risk, regularizer: Regularizer, *, start: Vector | None = None, callback: Callback | None = None
@@ -57,7 +57,7 @@ class Auto(IterativeSolver):
         reached = at_once(self, risk, regularizer, start, callback)
         if reached is not None:
             return reached
-        rule, reserve = advice(Traits(risk, regularizer))
+        rule, reserve = advice_for(risk, regularizer)
         gathered = ability(risk, Gathered) if rule.solvers == (ALONE,) else None
         if gathered is not None:
             return alone(self, gathered, risk, regularizer, start, callback)

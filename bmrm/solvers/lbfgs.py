@@ -19,7 +19,7 @@ from bmrm.registry import parameter
 from bmrm.solvers import register
 from bmrm.solvers._core.certificate import ANYWHERE, Certificate, SinglePlane
 from bmrm.solvers._core.instead import refuse_bounds
-from bmrm.solvers._core.monitor import IterativeSolver, Monitor, Step, Steps
+from bmrm.solvers._core.monitor import Monitor, SlicedSolver, Step, Steps
 from bmrm.solvers._core.points import FusedIterate, Iterate, Point, ScoredIterate, noted
 
 LEFT, LESS = 0.9, 0.5
@@ -44,7 +44,7 @@ also not stored when rows exceed features: such a pass has the weights in the ca
     vectors=25,
 )
 @dataclass(frozen=True)
-class LBFGS(IterativeSolver):
+class LBFGS(SlicedSolver):
     """Quasi-Newton on J with a short memory; for smooth risks and regularizers.
 
     `d = -H J'(w)`, with H from the last steps and the changes of the gradient; w moves by a step along d that satisfies
@@ -64,7 +64,6 @@ class LBFGS(IterativeSolver):
     memory : pairs of steps and gradient differences kept.
     """
 
-    sliced = True
     memory: int = parameter(10, least=1, doc="pairs of steps kept", example=1)
 
     def steps(self, run: Monitor) -> Steps:

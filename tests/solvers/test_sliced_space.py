@@ -26,6 +26,7 @@ from bmrm.risk.linear import LinearRisk
 from bmrm.solvers.bundle import Bundle
 from bmrm.solvers.lbfgs import LBFGS
 from bmrm.solvers.line_search_bundle import LineSearchBundle
+from bmrm.solvers.newton import Newton
 from tests.mpi.launch import printed
 
 ROWS, FEATURES, LAM, TOLERANCE = 300, 31, 1e-3, 1e-11
@@ -34,6 +35,7 @@ SOLVERS = {
     "bundle, few planes": Bundle(1e-6, max_planes=40, idle_limit=10, keep_planes=True),
     "bundle, begun": Bundle(TOLERANCE, max_iterations=25),
     "line_search_bundle": LineSearchBundle(TOLERANCE, keep_planes=True),
+    "lbfgs": LBFGS(TOLERANCE),
     "line_search_bundle, exact": LineSearchBundle(TOLERANCE, search="exact", keep_planes=True),
 }
 ENGINES = "active_set", "cvxopt", "line_search"
@@ -139,7 +141,8 @@ def agree(one, halves):
         assert half.objective == pytest.approx(one.objective, rel=1e-9)
         assert half.lower_bound == pytest.approx(one.lower_bound, rel=1e-9)
         assert half.lower_bound <= one.objective
-        assert half.planes.slopes.shape[1] == features
+        assert (half.planes is None) == (one.planes is None)
+        assert half.planes is None or half.planes.slopes.shape[1] == features
     assert (halves[0].objective, halves[0].lower_bound) == (halves[1].objective, halves[1].lower_bound)
     np.testing.assert_allclose(w, one.w, atol=1e-4 * np.abs(one.w).max())
 
@@ -152,6 +155,7 @@ def agree(one, halves):
         ("line_search_bundle", "hinge"),
         ("line_search_bundle, exact", "hinge"),
         ("line_search_bundle", "logistic"),
+        ("lbfgs", "logistic"),
     ],
 )
 def test_two_halves_of_w_find_the_minimum_of_the_whole(name, loss):
@@ -176,6 +180,27 @@ def test_planes_leave_and_are_folded_in_slices():
     np.testing.assert_array_equal(halves[0].planes.offsets, halves[1].planes.offsets)
 
 
+def test_time_is_up_for_both_when_it_is_for_one():
+    def work(rank, add):
+        solver = Bundle(TOLERANCE, time_limit=1e-9 if rank else None)
+        return bmrm.minimize(slice_of(rank, add), L2(LAM), solver=solver)
+
+    for half in Two().run(work):
+        assert half.status is Status.TIME_LIMIT
+        assert half.iterations == 0
+
+
+def test_weights_of_one_slice_may_be_equal_where_those_of_another_are_not():
+    """A start of zeros in one half alone is no start at 0."""
+
+    def work(rank, add):
+        space = Sliced(4, add=add)
+        here = np.full(4, float(rank))
+        return space.same(here, np.zeros(4)), space.same(here, here.copy()), space.everywhere(rank == 0)
+
+    assert Two().run(work) == [(False, True, False)] * 2
+
+
 @pytest.mark.mpi
 def test_two_ranks_find_it():
     w, found = printed(2, "tests.solvers.test_sliced_space")
@@ -191,8 +216,7 @@ def test_two_ranks_find_it():
 def test_what_needs_all_weights_in_one_place_says_so():
     risk = slice_of(0, lambda parts: parts)
     for regularizer, solver, message in [
-        (L2(LAM), LBFGS(), "solver lbfgs.*sliced"),
-        (L2(LAM), Bundle(time_limit=1.0), "without a time_limit"),
+        (L2(LAM), Newton(), "solver newton.*sliced"),
         (L1(LAM), Bundle(), "regularizer L1.*sliced"),
     ]:
         with pytest.raises(IncompatibleError, match=message):

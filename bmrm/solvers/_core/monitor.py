@@ -217,6 +217,12 @@ class IterativeSolver:
         return AgreedBudget(self.time_limit, outer, space)
 
 
+class SlicedSolver(IterativeSolver):
+    """Base class of solvers that take slices of w: all that they decide on is the same on all ranks."""
+
+    sliced = True
+
+
 def refuse_slices(solver: str) -> IncompatibleError:
     """That a solver needs all weights in one place."""
     return IncompatibleError(f"solver {solver}: the weights are sliced over ranks, which only {SLICED} take")

@@ -27,7 +27,7 @@ from bmrm.problem.abilities import Fingerprint
 from bmrm.problem.regularizer import space_of
 from bmrm.registry import parameter
 from bmrm.solvers._core.instead import instead, name_of
-from bmrm.solvers._core.monitor import IterativeSolver, Monitor
+from bmrm.solvers._core.monitor import Monitor, SlicedSolver
 from bmrm.solvers._core.rounding import Proof
 
 CLEANING = 10
@@ -39,7 +39,7 @@ POINTS = 1 << 22
 
 
 @dataclass(frozen=True)
-class PlaneSolver(IterativeSolver):
+class PlaneSolver(SlicedSolver):
     """Base class of the bundle methods.
 
     Parameters
@@ -58,7 +58,6 @@ class PlaneSolver(IterativeSolver):
     idle_limit: int | None = parameter(100, least=1, doc="iterations until an unused plane leaves", example=1)
     max_planes: int | None = parameter(None, least=4, doc="planes kept at most", example=4)
     keep_planes: bool = parameter(False, doc="keep the planes in the solution", example=True)
-    sliced = True
 
     def model(
         self, run: Monitor, infima: Sequence[float], planes: SavedPlanes | None, kept: KeptModel | None

@@ -12,7 +12,6 @@ from functools import cached_property
 
 from bmrm.problem import BlockSeparable, Elastic, HasConjugate, HasMaster, Regularizer, Risk, Scored, ability, provides
 from bmrm.problem.abilities import DualBlocks, Gathered, ProblemSize
-from bmrm.problem.regularizer import space_of
 
 
 class Traits:
@@ -62,7 +61,6 @@ WORDS = {
     "scores": "the risk is a function of scores A w",
     "free intercept": "a constant is left out of the regularizer",
     "ranks": "several ranks share the rows",
-    "slices": "each rank has a slice of w (`mpi.slices`)",
     "gathered": "rank 0 may have all rows, and has room for them (`data.share_rows`)",
     "l2": "the regularizer is l2",
     "l1": "the regularizer is l1",
@@ -91,7 +89,6 @@ spread."""
 def _of_risk(risk: Risk) -> set[str]:
     scored, size, steps = ability(risk, Scored), ability(risk, ProblemSize), ability(risk, DualBlocks)
     holds = {"ranks": size is not None and size.ranks > 1, "gathered": ability(risk, Gathered) is not None}
-    holds["slices"] = not space_of(risk).whole
     if scored is not None:
         facts = scored.of_rows.facts
         holds |= {
@@ -156,9 +153,6 @@ PROXIMAL, COLUMNS, GRADIENT, LINES = "proximal_newton", "coordinate_descent", "p
 ALONE, LONG = "rank 0 with all rows", 2_000.0
 """The first stands for a list in a rule: rank 0 gathers all rows, and the rules for one process choose the solvers."""
 RULES = (
-    Rule("slices, smooth", (LBFGS, LINES)),
-    Rule("slices, scores", (LINES,)),
-    Rule("slices", (BUNDLE,)),
     Rule("ranks, gathered", (ALONE,), most={"products": 2e6}),
     Rule("ranks, gathered", (ALONE,), most={"each": 40}),
     Rule("ranks, gathered, kinked, several scores, rows, l2", (ALONE,), most={"ranks": 4}),

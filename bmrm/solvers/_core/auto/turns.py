@@ -13,7 +13,7 @@ import numpy as np
 from bmrm.problem import IncompatibleError, InputError, Start, State, Status
 from bmrm.solvers import SOLVERS
 from bmrm.solvers._core.auto.turn import HandingOver, turn
-from bmrm.solvers._core.monitor import IterativeSolver, Monitor, Step, Steps
+from bmrm.solvers._core.monitor import IterativeSolver, Monitor, SlicedSolver, Step, Steps
 
 GROWTH = 4.0
 """Budget of a turn over that of the turn before."""
@@ -50,7 +50,7 @@ class Plan(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Turns(IterativeSolver):
+class Turns(SlicedSolver):
     """Solvers in turns: each begins where the one before it ended, within a budget of passes that grows.
 
     One that stalls, or does not fit, has no further turn. What is lost by a wrong order is at most a factor.
@@ -63,7 +63,6 @@ class Turns(IterativeSolver):
     reason : why the first is the first, for `Solution.solver`.
     """
 
-    sliced = True
     names: tuple[str, ...] = ()
     reserve: tuple[str, ...] = ()
     passes: float = 256.0
