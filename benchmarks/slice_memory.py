@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 
 import numpy as np
 
 from benchmarks.harness import Table, on_ranks
 
-FEATURES = int(os.environ.get("FEATURES", 1_000_000))
-PLANES, FEW, ROWS, ENTRIES = int(os.environ.get("PLANES", 100)), 4, 4_000, 50
+FEATURES, PLANES, FEW, ROWS, ENTRIES = 5_000_000, 100, 4, 4_000, 50
 RANKS = 1, 2, 4, 8
 
 

@@ -44,7 +44,8 @@ class RankSlices(Space):
         """Those of the vectors of `space`; InputError where there are fewer inputs than ranks."""
         if space.inputs < group.size:
             raise InputError(
-                f"mpi.slices: {group.size} ranks and {space.inputs} features, expected at least one for each rank"
+                f"mpi.slices: {group.size} ranks and {space.inputs} feature{'' if space.inputs == 1 else 's'},"
+                " expected at least one for each rank"
             )
         ends = [space.inputs * rank // group.size for rank in range(group.size + 1)]
         inputs = np.diff(ends).tolist()

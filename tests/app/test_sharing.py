@@ -64,3 +64,8 @@ def test_a_fit_under_mpirun_says_once_that_it_is_alone(rank, times):
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "PMI_SIZE": "3", "PMI_RANK": rank}
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
     assert done.stderr.count("3 ranks were started, and `bmrm.fit` trains in each of them alone") == times
+
+
+def test_with_slices_rank_0_does_not_solve_alone():
+    assert "rank 0 solves alone" in sharing().in_words()
+    assert "rank 0 solves alone" not in sharing("mpi.slices=true").in_words()

@@ -113,9 +113,8 @@ def trained(case, group, slices=True, start=None, **limits):
 
 def refusal(group, one, features=FEATURES):
     try:
-        X = mine_of(whole_data("hinge"), group)
-        data = Dataset.from_arrays(X.X.toarray()[:, FEATURES - features :] if features < FEATURES else X.X, X.targets.y)
-        solve(data, one, group)
+        mine = mine_of(whole_data("hinge"), group)
+        solve(Dataset.from_arrays(mine.X[:, FEATURES - features :], mine.targets.y), one, group)
     except BmrmError as error:
         return str(error)
     return ""

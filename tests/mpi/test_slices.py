@@ -2,6 +2,7 @@
 
 import json
 import re
+from functools import cache
 
 import numpy as np
 import pytest
@@ -23,12 +24,16 @@ mpi: {{slices: true}}
 """
 
 
+@cache
+def answers(ranks):
+    return printed(ranks, "tests.mpi.slices", "equal", timeout=900.0)
+
+
 @pytest.mark.mpi
 @pytest.mark.parametrize("ranks", [1, 2, 3])
 def test_iterates_are_those_of_one_process(ranks):
-    answers = printed(ranks, "tests.mpi.slices", "equal", timeout=900.0)
-    assert set(answers) == set(CASES)
-    for case, (sliced, whole) in answers.items():
+    assert set(answers(ranks)) == set(CASES)
+    for case, (sliced, whole) in answers(ranks).items():
         first = min(len(sliced["objectives"]), len(whole["objectives"]), 12)
         for name in "objectives", "bounds":
             np.testing.assert_allclose(sliced[name][:first], whole[name][:first], rtol=EQUAL, err_msg=case)
@@ -47,8 +52,8 @@ def ended():
 
 @pytest.mark.mpi
 def test_auto_takes_a_solver_that_takes_slices():
-    for case, (sliced, _) in printed(2, "tests.mpi.slices", "equal", *CHOSEN, timeout=900.0).items():
-        assert sliced["solver"].startswith(f"{CHOSEN[case]} (slices")
+    for case, solver in CHOSEN.items():
+        assert answers(2)[case][0]["solver"].startswith(f"{solver} (slices")
 
 
 @pytest.mark.mpi
@@ -62,8 +67,8 @@ def test_a_run_goes_on_from_point_and_bound(ended):
     first, then = ended["resumed"]
     assert first["status"] == "ITERATION_LIMIT"
     assert then["status"] == "CONVERGED"
-    assert then["objectives"][0] == first["objectives"][AT - 1]
-    assert min(then["bounds"]) >= first["bounds"][AT - 1] * (1.0 - 1e-12)
+    assert then["objectives"][0] == first["objectives"][AT]
+    assert min(then["bounds"]) >= first["bounds"][AT] * (1.0 - 1e-12)
     assert ended["from a vector"]["objective"] == pytest.approx(then["objective"], rel=1e-9)
 
 
@@ -77,7 +82,7 @@ def test_a_measure_ends_the_run_on_all_ranks(ended):
 def test_what_cannot_be_sliced_is_refused_by_name_and_all_ranks_go_on(ended):
     assert "solver newton: the weights are sliced over ranks" in ended["newton"]
     assert "regularizer L1 needs all weights in one place" in ended["l1"]
-    assert re.search(r"2 ranks and 1 features?, expected at least one", ended["features"])
+    assert re.search(r"2 ranks and 1 feature, expected at least one", ended["features"])
 
 
 @pytest.mark.mpi

@@ -19,7 +19,7 @@ class Sharing:
     allowed : whether rows may go to other ranks.
     why : what says so.
     dealt : whether they are dealt out after reading.
-    chosen : whether `auto` chooses who solves.
+    chosen : whether `auto` chooses who solves; with slices all do.
     guarded : whether their owners hold back all but sums.
     movable : whether they could go if that were allowed.
     """
@@ -44,7 +44,8 @@ class Sharing:
             allowed, why = False, f"{own[0]} is another file on each rank"
         else:
             allowed, why = True, "every rank can read data.train"
-        return cls(allowed, why, allowed and settings["search"] is None, settings["solver"]["name"] == "auto", guarded)
+        chosen = settings["solver"]["name"] == "auto" and not settings["mpi"]["slices"]
+        return cls(allowed, why, allowed and settings["search"] is None, chosen, guarded)
 
     def of_rows(self, resident: bool) -> Sharing:
         """For rows that were read; those that are larger than memory (not `resident`) stay."""

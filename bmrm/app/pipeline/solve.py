@@ -125,12 +125,17 @@ def _asked_for(data: Dataset) -> bool:
     return layout.text is not None and layout.text.vocabulary.hash_bits is not None
 
 
-def _held(solver: Solver | None) -> tuple[int, str]:
-    """The vectors of weights that the solver of this rank holds at its peak, and its name; few where there is none."""
+def _held(problem: Problem, group: Group) -> tuple[int, str]:
+    """The vectors of weights that the solver of this rank holds at its peak, and its name; few where there is none.
+
+    With slices those are divided; what is whole in a pass comes in addition.
+    """
+    solver = problem.solver
     entry = SOLVERS.entry_of(solver)
     if entry is None:
         return VECTORS, "a solver" if solver is None else type(solver).__name__
-    return int(entry.facts.get("vectors", VECTORS)), entry.name
+    held = int(entry.facts.get("vectors", VECTORS))
+    return -(-held // group.size) + VECTORS if problem.slices and group.size > 1 else held, entry.name
 
 
 def solve(
@@ -350,7 +355,7 @@ def prepared(data: Dataset, problem: Problem, group: Group, others: Mapping[str,
         summary = positive_last(summary, problem.positive_label)
         _refuse_offset(problem.loss, summary, data, others or {})
         by_label = facts_of(problem.loss).task in ("multiclass", "multilabel", "ontology", "sequence")
-        refuse_too_wide(data.features, max(1, len(summary.labels)) if by_label else 1, *_held(problem.solver))
+        refuse_too_wide(data.features, max(1, len(summary.labels)) if by_label else 1, *_held(problem, group))
         refuse_mostly_empty(data.features, entries)
         for part, rows in (others or {}).items():
             prepared_targets(problem.loss, rows.targets, summary.labels, f"data.{part}")
