@@ -19,7 +19,7 @@ data: {{train: rows.svm}}
 loss: hinge
 regularizer: {{name: l2, lambda: 0.03}}
 solver: {{name: line_search_bundle, tolerance: 1.0e-9, max_iterations: {most}}}
-output: {{directory: out}}
+output: {{directory: out, checkpoint_every: 0.01}}
 mpi: {{slices: true}}
 """
 
