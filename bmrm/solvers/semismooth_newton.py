@@ -23,7 +23,7 @@ from bmrm.problem import (
 from bmrm.problem.abilities import RowParts
 from bmrm.registry import parameter
 from bmrm.solvers import register
-from bmrm.solvers._core.augmented_lagrangian import FEW, AugmentedLagrangian, Subproblem
+from bmrm.solvers._core.augmented_lagrangian import FEW, AugmentedLagrangian, Subproblem, is_solved, unit_of
 from bmrm.solvers._core.best import ROUNDING
 from bmrm.solvers._core.certificate import plane_bound
 from bmrm.solvers._core.dense_matrix import WIDEST, refused
@@ -123,10 +123,6 @@ class SemismoothNewton(IterativeSolver):
 
 STATE = ("point", "sigma", "rows_slopes")
 """Keys of the saved state."""
-SHARE = 1.0
-"""A subproblem is solved when its error is at most this share of the error of the multipliers."""
-NEAR = 4.0
-"""The objective is evaluated when the error of the subproblem is at most this multiple of the last gap."""
 SHARP = 2.0
 """First penalty after a start from a sample of n rows, times sqrt(dim / n), about the error of their scores; reduced if
 the sample was overfitted, that is, if its minimum is below J there."""
@@ -137,8 +133,6 @@ EASY = 3
 HARD, BACK = 16, 4.0
 """Rounds over all rows after which an unsolved subproblem shows that sigma is too large, and the factor by which it is
 reduced: then Newton's method cycles between linear pieces of the gradient."""
-UNITS = 40
-"""Trials for the unit of the penalty, each four times the last or a quarter of it."""
 STEEPEST = 1e14
 """A penalty above which its products are dominated by rounding."""
 VAIN = 0.9
@@ -234,7 +228,7 @@ class Run:
         while True:
             if afresh:
                 state, lost, missing = self._anew(state), False, math.inf
-            solved, missing = _solved(state, missing)
+            solved, missing = is_solved(state, missing)
             if solved or lost:
                 if state.sigma > STEEPEST:
                     afresh = yield Step.STALLED
@@ -297,29 +291,15 @@ class Run:
     def _first(self, w: Vector) -> AugmentedLagrangian:
         """The point w with the first penalty."""
         f = self.model.map.matvec(w)
-        return AugmentedLagrangian.at(self.model, w, self.options.sigma * self._unit(f), self.slope, f=f)
+        return AugmentedLagrangian.at(self.model, w, self.options.sigma * unit_of(self.model.phi, f), self.slope, f=f)
 
     def _sampled(self, found: SampleMinimum) -> AugmentedLagrangian:
         """The minimum on a sample, with a penalty adapted to all rows."""
         f = self.model.map.matvec(found.w)
-        sigma, unit = self.options.sigma, self._unit(f)
+        sigma, unit = self.options.sigma, unit_of(self.model.phi, f)
         state = AugmentedLagrangian.at(self.model, found.w, sigma * unit, f=f)
         sharp = SHARP * math.sqrt(found.rows / self.monitor.risk.dim) * found.objective / state.objective()
         return AugmentedLagrangian.at(self.model, found.w, sharp * unit, f=f) if sharp > sigma else state
-
-    def _unit(self, f: Scores) -> float:
-        """The penalty with which the envelope has half the value of the loss: 1 for a hinge at score 0."""
-        phi = self.model.phi
-        value = phi.value_and_slope(f)[0]
-        unit, factor = 1.0, math.nan
-        for _ in range(UNITS if 0.0 < value < math.inf else 0):
-            share = phi.moreau(f, unit).value / value
-            wanted = 4.0 if share < 0.5 else 0.25
-            if wanted * factor == 1.0 or not 0.0 <= share <= 1.0:
-                break
-            factor = wanted
-            unit *= factor
-        return unit
 
     def _improved(self, state: AugmentedLagrangian) -> tuple[bool, AugmentedLagrangian]:
         """A Newton step, or several that solve the subproblem for the rows near a kink; returns whether it moved."""
@@ -331,7 +311,7 @@ class Run:
             return state.step() > 0.0, state
         missing, before = math.inf, self.steps
         while self.steps - before < BETWEEN:
-            solved, missing = _solved(near, missing)
+            solved, missing = is_solved(near, missing)
             if solved or not near.step() > 0.0:
                 break
             self.steps += 1
@@ -376,11 +356,3 @@ class Run:
         if (self.model.free or self.model.l1) and (objective < monitor.objective or math.isinf(objective)):
             objective = self.scored.phi.value_and_slope(state.f)[0] + monitor.regularizer.value(state.w)
         monitor.improve(state.w, objective, fresh=fresh)
-
-
-def _solved(state: AugmentedLagrangian, missing: float) -> tuple[bool, float]:
-    """Whether the subproblem is solved, and its distance from optimality; `missing` is the last one."""
-    lacks = state.lacks()
-    if lacks <= NEAR * missing:
-        missing = state.objective() - state.bound
-    return lacks <= SHARE * (missing - lacks), missing

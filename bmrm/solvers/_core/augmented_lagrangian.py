@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import cast
 
@@ -37,6 +38,12 @@ COLUMNS, LEFT = 64, 1e-3
 quadratic model has been solved."""
 SHORT, LEAST_DAMPING, CALMER = 0.2, 1e-2, 5.0
 """Step length below which damping is added to the Hessian, its first value, and the factor by which it changes."""
+UNITS = 40
+"""Trials for the unit of the penalty, each four times the last or a quarter of it."""
+SHARE = 1.0
+"""A subproblem is solved when its error is at most this share of the error of the multipliers."""
+NEAR = 4.0
+"""The objective is evaluated when the error of the subproblem is at most this multiple of the last gap."""
 
 
 @dataclass
@@ -155,6 +162,28 @@ class AugmentedLagrangian:
         if model.free:
             found._centre()
         found._set_risk_gradient(model.map.rmatvec(found.envelope.slope))
+        return found
+
+    @classmethod
+    def known(
+        cls,
+        model: Subproblem,
+        point: tuple[Vector, float, Scores],
+        slope: Scores,
+        pull: Vector,
+        sigma: float,
+        pulled: Callable[[Scores], Vector],
+    ) -> AugmentedLagrangian:
+        """A point w, b with scores f of w, where A' times the multipliers is known: `pull`.
+
+        `pulled` is asked for A' times what the slopes of the envelope differ from them.
+        """
+        w, b, f = point
+        z = model.shifted(f, b) + (model.phi.facts.mass / sigma) * slope
+        found = cls(model, sigma, slope, w, b, f, z, model.phi.moreau(z, sigma), pull)
+        if model.free:
+            found._centre()
+        found._set_risk_gradient(pull + pulled(found.envelope.slope - slope))
         return found
 
     def multiplied(self, growth: float) -> AugmentedLagrangian:
@@ -409,9 +438,10 @@ class AugmentedLagrangian:
         weights = parts.curved_rows(self.z, self.sigma, width / self.sigma)
         if not 0 < model.map.active(weights) <= most * parts.rows:
             return None
-        return self._restricted(parts.part(weights))
+        return self.restricted(parts.part(weights))
 
-    def _restricted(self, part: RowPart) -> AugmentedLagrangian:
+    def restricted(self, part: RowPart) -> AugmentedLagrangian:
+        """The same function of some rows alone; the slopes of the others stay. Half a pass over them."""
         take = part.restrict
         slope = None if self.slope is None else take(self.slope)
         z = take(self.z)
@@ -432,6 +462,28 @@ class AugmentedLagrangian:
         return AugmentedLagrangian(
             model, self.sigma, slope, self.w, self.b, take(self.f), z, envelope, risk_gradient, self.rest
         )
+
+
+def unit_of(phi: ScoreFunction, f: Scores) -> float:
+    """The penalty with which the envelope has half the value of the loss: 1 for a hinge at score 0."""
+    value = phi.value_and_slope(f)[0]
+    unit, factor = 1.0, math.nan
+    for _ in range(UNITS if 0.0 < value < math.inf else 0):
+        share = phi.moreau(f, unit).value / value
+        wanted = 4.0 if share < 0.5 else 0.25
+        if wanted * factor == 1.0 or not 0.0 <= share <= 1.0:
+            break
+        factor = wanted
+        unit *= factor
+    return unit
+
+
+def is_solved(state: AugmentedLagrangian, missing: float) -> tuple[bool, float]:
+    """Whether the subproblem is solved, and its distance from optimality; `missing` is the last one."""
+    lacks = state.lacks()
+    if lacks <= NEAR * missing:
+        missing = state.objective() - state.bound
+    return lacks <= SHARE * (missing - lacks), missing
 
 
 def _mixed(one: MoreauEnvelope, other: MoreauEnvelope, share: float) -> MoreauEnvelope:

@@ -36,12 +36,17 @@ MORE = 8.0
 EPS = float(np.finfo(np.float64).eps)
 
 
-def served(risk: Risk, solver: IterativeSolver) -> tuple[Scored, ProblemSize] | None:
+def served(risk: Risk, solver: IterativeSolver, pieces: bool = False) -> tuple[Scored, ProblemSize] | None:
     """The rows that a walk can prove points on, some at a time: one score each, in memory, of one process.
 
     None for others.
 
     Nor where a time limit counts, or rounding: the solvers see to these.
+
+    Parameters
+    ----------
+    risk, solver : the problem, and what would solve it.
+    pieces : whether the loss is to be linear in pieces, with a proximal map, and not one with second derivatives.
     """
     scored, size = ability(risk, Scored), ability(risk, ProblemSize)
     if scored is None or size is None or size.ranks > 1 or not size.resident:
@@ -49,7 +54,8 @@ def served(risk: Risk, solver: IterativeSolver) -> tuple[Scored, ProblemSize] | 
     if not provides(scored.map, SeveralPoints):
         return None
     facts = scored.of_rows.facts
-    single = facts.scores_per_row == 1 and facts.separable and math.isfinite(facts.infimum)
+    known = facts.piecewise_linear and facts.prox if pieces else facts.separable
+    single = facts.scores_per_row == 1 and known and math.isfinite(facts.infimum)
     limited = solver.time_limit is not None or solver.tolerance < FINEST
     return (scored, size) if single and not limited else None
 

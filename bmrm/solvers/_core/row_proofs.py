@@ -43,10 +43,10 @@ class RowProofs:
         omega : the regularizer.
         scores : A w.
         """
-        sizes, norm = np.abs(one.w), careful_norm(at.slope)
+        norm = careful_norm(at.slope)
         constant = float(at.f[0] - scores[0]) if self._free else 0.0
         objective = at.value + omega.value(one.w)
-        reach = float(self._lengths @ sizes) * (one.w.size + MORE) + MORE * abs(constant) * math.sqrt(self._size)
+        reach = self.reach(one.w) + MORE * abs(constant) * math.sqrt(self._size)
         slack = EPS * norm * (reach + MORE * careful_norm(at.f))
         slack += MORE * EPS * (abs(at.value) + abs(objective) + abs(self._infimum))
         if self._free:
@@ -57,6 +57,10 @@ class RowProofs:
         if not lower <= objective:
             lower = -math.inf
         return Proved(Guess(one.w, constant, one.rounds), objective, lower, q)
+
+    def reach(self, w: Vector) -> float:
+        """Units of roundoff by which scores of w may be off, as a norm over rows."""
+        return float(self._lengths @ np.abs(w)) * (w.size + MORE)
 
     def bound(self, offset: float, slopes: Vector, l1: float, l2: float) -> float:
         """From R(w) >= <q, w> + offset, mixed with the infimum until Omega* is finite; or at once with an l2."""

@@ -27,7 +27,7 @@ from bmrm.problem import (
     ability,
 )
 from bmrm.problem.abilities import Fingerprint
-from bmrm.solvers._core import block_walk, gram_walk, little_walk, newton_walk, smooth_walk
+from bmrm.solvers._core import block_walk, gram_walk, kinked_walk, little_walk, newton_walk, smooth_walk
 from bmrm.solvers._core.kept_walk import Walker
 from bmrm.solvers._core.monitor import IterativeSolver
 from bmrm.solvers._core.plane_model import PlaneSolver
@@ -35,7 +35,14 @@ from bmrm.solvers._core.predicted import ORDER, predicted
 
 BY_COLUMNS = ("auto", "coordinate_descent")
 """Solvers that the walks of `KEEPING` take the place of."""
-KEEPING = (little_walk.walk_of, gram_walk.walk_of, block_walk.walk_of, smooth_walk.walk_of, newton_walk.walk_of)
+KEEPING = (
+    little_walk.walk_of,
+    gram_walk.walk_of,
+    block_walk.walk_of,
+    smooth_walk.walk_of,
+    newton_walk.walk_of,
+    kinked_walk.walk_of,
+)
 """Walks on what is kept of the data, each where it serves the problem."""
 
 
