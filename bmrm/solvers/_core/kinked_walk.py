@@ -36,15 +36,18 @@ ROUNDS, IDLE = 40, 8
 """Most times that all rows are looked at for a point, and how often in a row without half the gap."""
 STEPS, HARD = 30, 12
 """Most Newton steps on a part of the rows, and for one subproblem: a penalty may be too large for it."""
-EASY, GROWTH = 3, 4.0
-"""Steps up to which a subproblem counts as easy, and the factor of the penalty when multipliers change, squared then."""
+EASY, GROWTH = 3, 2.5
+"""Steps up to which a subproblem counts as easy, and the factor of the penalty when multipliers change; then its
+square."""
+BACK, OFTEN = 4.0, 2
+"""By what the penalty is reduced after a step of which less than half is taken, and number of such steps from which on
+multipliers of a part change only where its subproblem is solved from the beginning."""
 MOST, LEAST = 0.3, 2
-"""Most rows of a part, as a share of all, and least, in multiples of the dimension."""
+"""Most rows of a part at first, as a share of all, and least, in multiples of the dimension."""
 FINER, FINE = 0.05, 0.2
 """The gap on the part of the rows, as a share of that of all rows; not below this share of the gap that is allowed."""
-NEARER, FARTHER = 0.3, 4.0
-"""How far scores may move, as a share of the last move; and a factor where that went less than half as far as it was
-to go."""
+NEARER = 0.3
+"""How far scores may move, as a share of the last move."""
 FIRST, SHARP = 0.3, 3.0
 """The first penalty, in units of a row's curvature; later ones, in steps of a slope over the reach of scores."""
 FADING = 0.1
@@ -65,7 +68,8 @@ def walk_of(risk: Risk, regularizer: Regularizer, solver: IterativeSolver) -> Ke
     if found is None or solver.name != "auto" or ability(risk, RowParts) is None:
         return None
     _, size = found
-    few = size.entries <= LONGEST * size.rows and risk.dim**3 <= DEAREST * size.entries and risk.dim <= size.rows
+    cheap = size.entries <= LONGEST * size.rows and risk.dim**3 <= DEAREST * size.entries
+    few = cheap and LEAST * risk.dim <= MOST * size.rows
     ridge = provides(regularizer, Elastic) and regularizer.l1 == 0.0 and regularizer.l2 > 0.0
     if not (few and ridge):
         return None
@@ -104,6 +108,33 @@ class _Found:
     rounds: int
 
 
+@dataclass
+class _Scope:
+    """Which rows a part is made of, and how sharp their envelopes are.
+
+    Attributes
+    ----------
+    sigma, reach, most : the penalty, how far scores may move, and the largest share of the rows.
+    short : how often a step went less than half as far as it was to go.
+    """
+
+    sigma: float
+    reach: float
+    most: float = MOST
+    short: int = 0
+
+    def learn(self, sigma: float, moved: float, share: float) -> None:
+        """From a step: scores were to move so far, and went this share of it; `sigma` is the penalty that came of it.
+
+        Where it was short, rows beside the part were in the way, or the penalty is too sharp.
+        """
+        if share > 0.5:
+            self.sigma, self.reach, self.most = sigma, min(self.reach, NEARER * moved), max(0.5 * self.most, MOST)
+            return
+        self.sigma, self.reach, self.most = sigma / BACK, max(self.reach, moved), min(2.0 * self.most, 1.0)
+        self.short += 1
+
+
 class KinkedDescent:
     """The multipliers, and the points through which the walk goes.
 
@@ -124,18 +155,18 @@ class KinkedDescent:
     def __init__(self, risk: Risk, meter: Meter, start: Vector | None, regularizer: Regularizer) -> None:
         risk = metered_risk(risk, meter)
         scored: Any = ability(risk, Scored)
-        self._parts: Any = ability(risk, RowParts)
+        parts: Any = ability(risk, RowParts)
         self.phi: Any = scored.of_rows
         self.rows = RowwiseRisk(scored.map, self.phi, scored.intercept is not None, risk.dim)
         self.map: Any = scored.map
         self._profiled, self._check = scored.phi, meter.check
-        self.size, self.steps, self.mass = self._parts.rows, 0, float(self.phi.facts.mass)
-        self._proofs, self._gram = RowProofs(self.rows), RowGram(self._parts)
+        self._parts, self.size, self.steps, self.mass = parts, int(parts.rows), 0, float(self.phi.facts.mass)
+        self._proofs, self._gram = RowProofs(self.rows), RowGram(parts)
         self._places: list[tuple[float, _Place]] = []
         """The last ones, by lambda."""
         self._pending: list[_Found] = []
-        self._error = 0.0
-        """Of the last prediction of scores."""
+        self._error, self._most = 0.0, ROUNDS
+        """Of the last prediction of scores; and most looks at all rows, fewer after points that were not reached."""
         self._start = np.zeros(risk.dim) if start is None else np.array(start, np.float64)
 
     @property
@@ -159,30 +190,30 @@ class KinkedDescent:
     def guess(self, omega: Any, solver: IterativeSolver) -> Guess:
         """From where the last points lead to, on parts of the rows, until the gap of all rows is small enough."""
         l2 = float(omega.l2)
-        first, sigma, reach = self._begun(l2) if not self._places else self._predicted(l2)
+        first, scope = self._begun(l2) if not self._places else self._predicted(l2)
         model = Subproblem(self.map, self.phi, 0.0, l2, self.rows.free, rows=self._gram, check=self._check)
         place, best, idle, rounds = first, math.inf, 0, 0
         while True:
             state = AugmentedLagrangian.known(
-                model, (place.w, place.b, place.scores), place.slopes, place.pull, sigma, self._pulled
+                model, (place.w, place.b, place.scores), place.slopes, place.pull, scope.sigma, self._pulled
             )
             place = _Place(state.w, state.b, state.f, state.envelope.slope, state.risk_gradient)
             objective = state.objective()
             gap, allowed = objective - state.bound, SPARE * solver.goal(objective) * abs(objective)
             idle, best = (0, gap) if gap <= 0.5 * best else (idle + 1, best)
-            limit = min(ROUNDS, solver.max_iterations)
-            if gap <= allowed or idle >= IDLE or rounds >= limit or not math.isfinite(gap):
+            if gap <= allowed or idle >= IDLE or rounds >= min(self._most, solver.max_iterations):
                 break
-            near = self._near(state, reach, max(FINE * allowed, FINER * gap))
+            near = self._near(state, scope, max(FINE * allowed, FINER * gap))
             place, moved, share = self._moved(state, *near)
-            sigma, rounds = near[-1], rounds + 1
-            reach = min(reach, NEARER * moved) if share > 0.5 else min(FARTHER * reach, NEARER * moved)
+            scope.learn(near[-1], moved, share)
+            rounds += 1
+        self._most = min(2 * self._most, ROUNDS) if gap <= allowed else self._most // 2
         self._remember(l2, first, place)
-        self._pending.append(_Found(place, state.z - (self.mass / sigma) * place.slopes, max(1, rounds)))
+        self._pending.append(_Found(place, state.z - (self.mass / state.sigma) * place.slopes, max(1, rounds)))
         return Guess(place.w, place.b, max(1, rounds))
 
-    def _begun(self, l2: float) -> tuple[_Place, float, float]:
-        """The start, or the weights that slopes there stand for, with a penalty and a reach of scores."""
+    def _begun(self, l2: float) -> tuple[_Place, _Scope]:
+        """The start, or the weights that slopes there stand for."""
         w = self._start
         scores = self.map.matvec(w) if w.any() else self.phi.constant(np.zeros(1))
         slopes, b = self._profiled.value_and_slope(scores)[1], self._constant(scores)
@@ -193,15 +224,15 @@ class KinkedDescent:
         reach = self._steep(slopes) / sigma
         beside = _Place(other, self._constant(there), there, slopes, place.pull)
         if not self._objective(beside, l2) < self._objective(place, l2):
-            return place, sigma, reach
+            return place, _Scope(sigma, reach)
         reach = min(reach, self._distance(there, scores))
-        return beside, SHARP * self._steep(slopes) / reach, reach
+        return beside, _Scope(SHARP * self._steep(slopes) / reach, reach)
 
     def _constant(self, scores: Vector) -> float:
         return float(self._profiled.attained(scores)[1][0]) if self.rows.free else 0.0
 
-    def _predicted(self, l2: float) -> tuple[_Place, float, float]:
-        """The likeliest of some, with a penalty and a reach of scores."""
+    def _predicted(self, l2: float) -> tuple[_Place, _Scope]:
+        """The likeliest of some."""
         before, places = [one for one, _ in self._places], [one for _, one in self._places]
         kinds: list[tuple[int, Callable[[float], float]]] = [(1, math.log)]
         if len(places) > 1:
@@ -213,7 +244,7 @@ class KinkedDescent:
         place = min(tried, key=lambda one: self._objective(one, l2))
         steep = self._steep(places[-1].slopes)
         reach = max(self._error, SAME * self._distance(place.scores, 0.0), np.finfo(np.float64).tiny)
-        return place, SHARP * steep / reach, reach
+        return place, _Scope(SHARP * steep / reach, reach)
 
     def _objective(self, place: _Place, l2: float) -> float:
         value = self.phi.value_and_slope(place.scores + place.b)[0] + 0.5 * l2 * dot(place.w, place.w)
@@ -245,31 +276,30 @@ class KinkedDescent:
 
     # -- a part of the rows ----------------------------------------------------------------------
 
-    def _near(self, state: AugmentedLagrangian, reach: float, goal: float) -> tuple[Vector, float, Vector, float]:
-        """Weights, intercept, multipliers and penalty with which the gap of rows near a kink is so small."""
-        chosen = self._chosen(state, reach)
-        slopes = state.envelope.slope.copy()
+    def _near(self, state: AugmentedLagrangian, scope: _Scope, goal: float) -> tuple[Vector, float, Vector, float]:
+        """Weights, intercept, multipliers and penalty with which the gap of the rows in scope is so small."""
+        chosen, slopes = self._chosen(state, scope), state.envelope.slope.copy()
         if not chosen.any():
             return -state.risk_gradient / state.model.l2, state.b, slopes, state.sigma
         near = state.restricted(self._parts.part(chosen))
         missing, taken, since = math.inf, 0, 0
         while taken < STEPS and near.objective() - near.bound > goal:
             solved, missing = is_solved(near, missing)
+            if solved and taken and scope.short >= OFTEN:
+                break
             if solved:
                 near = near.multiplied(GROWTH if taken - since > EASY else GROWTH * GROWTH)
                 missing, since = math.inf, taken
-            elif taken - since >= HARD:
-                break
-            if not near.step() > 0.0:
+            if taken - since >= HARD or not near.step() > 0.0:
                 break
             taken += 1
         self.steps += taken
         slopes[np.flatnonzero(chosen)] = near.envelope.slope
         return near.w, near.b, slopes, near.sigma if taken else GROWTH * near.sigma
 
-    def _chosen(self, state: AugmentedLagrangian, reach: float) -> Vector:
-        """Weights other than 0 for rows whose slopes can change when scores do by so much; not too few, or many."""
-        least, most = min(self.size, LEAST * self.rows.dim), MOST * self.size
+    def _chosen(self, state: AugmentedLagrangian, scope: _Scope) -> Vector:
+        """Weights other than 0 for rows whose slopes can change when scores do by the reach; not too few, or many."""
+        least, most, reach = min(self.size, LEAST * self.rows.dim), scope.most * self.size, scope.reach
         found, before = self._parts.curved_rows(state.z, state.sigma, reach), 0
         for _ in range(WIDENINGS):
             count = self.map.active(found)
