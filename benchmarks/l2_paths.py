@@ -104,8 +104,8 @@ def table(rows: list[tuple[str, ...]], ratios: dict[bool, list[float]]) -> Table
         "intercept, one thread: passes over the rows that all points of a path take, and those of `bmrm.fit` for each "
         "lambda by itself, all to the certified gap, and milliseconds of the processor for each point, the search for "
         f"lambda_max among them. On the made rows separate fits take {smooth} times the passes of the path where the "
-        f"loss is smooth, and {kinked} times where it has kinks (geometric mean, least to most): of these a path keeps "
-        "only the last solution. The others are little data, whose points are found at once, from the last one."
+        f"loss is smooth, and {kinked} times where it has kinks (geometric mean, least to most). The others are little "
+        "data, whose points are found at once, from the last one."
     )
     head = ("loss", "rows", "gap", "passes of the path", "of separate fits", "fits / path", "ms a point", "ms a fit")
     return Table("Paths of l2 against separate fits", note, head, tuple(rows))
