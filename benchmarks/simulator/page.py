@@ -35,7 +35,7 @@ fastest of {runs} runs, and in brackets over those of one rank. Same rows (stron
 cores in use (weak scaling, where 1 would be perfect). Rows stay where they are read. `logistic` is solved by `lbfgs`,
 `hinge` and `roc_area` by `line_search_bundle`; `roc_area` is a loss of the whole sample, which rank 0 computes from the
 scores of all. Machine: {on}.{busy}"""
-BUSY = " **Other programs were running** (load {load:.1f}), so that times are too long and their ratios say little."
+BUSY = " The load of the machine was {load:.1f} in the five minutes before: if others ran on, times are too long."
 IDLE = 0.5
 """Load of the machine, before the runs, up to which that is not said."""
 LAW = """
