@@ -98,7 +98,7 @@ class ConicMaster:
     def remove(self, planes: Sequence[int]) -> None:
         """As of `Master`."""
         self.planes.drop(planes)
-        if not self._covered.issuperset(planes):
+        if self._last is not None and not self._last[1].multipliers.keys().isdisjoint(planes):
             self._last = None
         self._covered.difference_update(planes)
 

@@ -53,6 +53,21 @@ def _by_estimator(problem, run):
         return estimator.fit(problem.X, problem.y, sample_weight=problem.given_weights, offset=problem.offset).model_
 
 
+def given(problem, run):
+    """What `bmrm.fit` and `bmrm.path` are told alike."""
+    return {
+        "loss": problem.loss,
+        "solver": run.solver,
+        "solver_options": run.options,
+        "sample_weight": problem.given_weights,
+        "groups": problem.groups,
+        "offset": problem.offset,
+        "bias": problem.bias,
+        "scale": problem.scale,
+        "threads": run.threads,
+    }
+
+
 LARGER = (30.0, 6.0, 2.0, 1.0)
 """Lambdas of a path, in units of the last one."""
 
@@ -61,17 +76,9 @@ def _by_path(problem, run):
     found = bmrm.path(
         problem.X,
         problem.y,
-        loss=problem.loss,
         regularizer=lambda lam: replace(problem.regularizer, lam=lam),
         lambdas=[times * problem.regularizer.lam for times in LARGER],
-        solver=run.solver,
-        solver_options=run.options,
-        sample_weight=problem.given_weights,
-        offset=problem.offset,
-        groups=problem.groups,
-        bias=problem.bias,
-        scale=problem.scale,
-        threads=run.threads,
+        **given(problem, run),
     )
     return found.models[-1]
 

@@ -124,20 +124,7 @@ def fitted(problem, run):
     if run.door != "fit" and (model := doors.through(problem, run)) is not None:
         return model
     if not run.start:
-        return bmrm.fit(
-            problem.X,
-            problem.y,
-            loss=problem.loss,
-            regularizer=problem.regularizer,
-            solver=run.solver,
-            sample_weight=problem.given_weights,
-            groups=problem.groups,
-            offset=problem.offset,
-            bias=problem.bias,
-            scale=problem.scale,
-            threads=run.threads,
-            solver_options=run.options,
-        )
+        return bmrm.fit(problem.X, problem.y, regularizer=problem.regularizer, **doors.given(problem, run))
     return _solved(problem, run.solver, run.options, run.threads, start_of(problem, run.start))
 
 
@@ -233,6 +220,10 @@ def _place(error):
     return f"[{' < '.join(found[-3:][::-1])}]"
 
 
+ROUNDED_UP = "one Gram matrix for all lambdas", "blocks kept for all lambdas"
+"""Walks that may prove a point by a Gram matrix, with J rounded up."""
+
+
 def _judge_point(problem, run, twin, model, value, outcome):
     """All that concerns one run alone: status, objective, start, file, scores."""
     solution, faults = model.solution, outcome.faults
@@ -245,7 +236,8 @@ def _judge_point(problem, run, twin, model, value, outcome):
             faults.append(f"objective {solution.objective}, J(model) {value.value}, J(start) {start.value:.6g}")
         return
     above = solution.objective - value.value
-    if run.door == "path" and 0.0 < above <= CLEAR * run.options["tolerance"] * abs(value.value):
+    matrix = run.door == "path" and any(title in solution.solver for title in ROUNDED_UP)
+    if matrix and 0.0 < above <= CLEAR * run.options["tolerance"] * abs(value.value):
         above = 0.0  # rounded up, where a Gram matrix has it
     _exceeds(outcome, "objective", abs(above), value.unit, twin.roundings)
     if outcome.faults and outcome.faults[-1].startswith("objective"):

@@ -23,6 +23,8 @@ from bmrm.problem import IncompatibleError, Scored, Space, Status, ability
 from bmrm.regularizers.l1 import L1
 from bmrm.regularizers.l2 import L2
 from bmrm.risk.linear import LinearRisk
+from bmrm.solvers import SOLVERS as REGISTRY
+from bmrm.solvers._core.monitor import SLICED
 from bmrm.solvers.bundle import Bundle
 from bmrm.solvers.lbfgs import LBFGS
 from bmrm.solvers.line_search_bundle import LineSearchBundle
@@ -221,6 +223,11 @@ def test_what_needs_all_weights_in_one_place_says_so():
     ]:
         with pytest.raises(IncompatibleError, match=message):
             bmrm.minimize(risk, regularizer, solver=solver)
+
+
+def test_the_solvers_that_take_slices_are_those_that_messages_name():
+    *names, last = sorted(entry.name for entry in REGISTRY.all() if entry.cls.sliced)
+    assert f"{', '.join(names)} and {last}" == SLICED
 
 
 def main(_):

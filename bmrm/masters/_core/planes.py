@@ -121,10 +121,6 @@ class PlaneStore:
         found: Vector = self.space.total(result)
         return found
 
-    def product_and_sizes(self, a: Vector, w: Vector) -> tuple[float, float, float]:
-        """<a, w>, the sum of its absolute terms, and the norm of w."""
-        return product_and_sizes(self.space, a, w)
-
     def combine(self, alpha: Vector) -> Vector:
         """sum_j alpha_j a_j."""
         alpha = plain(alpha)
@@ -182,8 +178,9 @@ class PlaneStore:
     def rows(self, places: NDArray[np.int64]) -> NDArray[np.float64]:
         """A copy of the slopes at these places."""
         slopes = np.empty((len(places), self.dim))
-        for at, place in enumerate(places.tolist()):
-            slopes[at] = self.row(place)
+        for start, part in self._used():
+            here = (start <= places) & (places < start + len(part))
+            slopes[here] = part[places[here] - start]
         return slopes
 
     def saved(self, fingerprint: str) -> SavedPlanes:

@@ -125,6 +125,17 @@ class Kept(Protocol):
         ...
 
 
+class AllColumns:
+    """Base class of a `Kept` that has all columns from the start."""
+
+    def look(self, omega: Any) -> None:
+        """As of `Kept`."""
+
+    def grow(self, proved: Sequence[Proved], omegas: Sequence[Any]) -> bool:
+        """As of `Kept`."""
+        return False
+
+
 @dataclass(frozen=True)
 class KeptWalk:
     """A walk; see `bmrm.solvers._core.walk`.

@@ -21,7 +21,7 @@ from bmrm.problem.abilities import RowParts
 from bmrm.problem.counted import metered_risk
 from bmrm.problem.meter import Meter
 from bmrm.solvers._core.augmented_lagrangian import FLAT, AugmentedLagrangian, Subproblem, is_solved, unit_of
-from bmrm.solvers._core.kept_walk import EPS, MORE, SPARE, Guess, KeptWalk, Proved, served
+from bmrm.solvers._core.kept_walk import EPS, MORE, SPARE, AllColumns, Guess, KeptWalk, Proved, served
 from bmrm.solvers._core.monitor import IterativeSolver
 from bmrm.solvers._core.newton.row_space import RowGram
 from bmrm.solvers._core.row_proofs import RowProofs
@@ -135,7 +135,7 @@ class _Scope:
         self.short += 1
 
 
-class KinkedDescent:
+class KinkedDescent(AllColumns):
     """The multipliers, and the points through which the walk goes.
 
     Parameters
@@ -173,13 +173,6 @@ class KinkedDescent:
     def details(self) -> dict[str, Any]:
         """Of solutions."""
         return {"steps": self.steps}
-
-    def look(self, omega: Any) -> None:
-        """All columns are in."""
-
-    def grow(self, proved: Sequence[Proved], omegas: Sequence[Any]) -> bool:
-        """All columns are in."""
-        return False
 
     def move(self, w: Vector) -> None:
         """To a point."""

@@ -18,7 +18,7 @@ from bmrm.kernels.products.vectors import dot
 from bmrm.problem import Elastic, Regularizer, Risk, Vector, provides
 from bmrm.problem.counted import metered_risk
 from bmrm.problem.meter import Meter
-from bmrm.solvers._core.kept_walk import SPARE, Guess, KeptWalk, Proved, served
+from bmrm.solvers._core.kept_walk import SPARE, AllColumns, Guess, KeptWalk, Proved, served
 from bmrm.solvers._core.monitor import IterativeSolver
 from bmrm.solvers._core.newton.system import add_to_diagonal, solve_positive
 from bmrm.solvers._core.predicted import ORDER, predicted
@@ -68,7 +68,7 @@ class _Point:
     gap: float
 
 
-class NewtonDescent:
+class NewtonDescent(AllColumns):
     """The second derivatives, and the points through which the walk goes.
 
     Parameters
@@ -98,13 +98,6 @@ class NewtonDescent:
     def details(self) -> dict[str, Any]:
         """Of solutions."""
         return {"hessians": self.hessians}
-
-    def look(self, omega: Any) -> None:
-        """All columns are in."""
-
-    def grow(self, proved: Sequence[Proved], omegas: Sequence[Any]) -> bool:
-        """All columns are in."""
-        return False
 
     def move(self, w: Vector) -> None:
         """To a point."""

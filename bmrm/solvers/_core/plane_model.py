@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from bmrm.masters._core.planes import PlaneStore
+from bmrm.masters._core.planes import PlaneStore, product_and_sizes
 from bmrm.problem import (
     HasMaster,
     IncompatibleError,
@@ -147,7 +147,7 @@ class PlaneModel:
         Its value at 0 is `offset` where that is known better than by value - <a, w>. A plane with an entry that
         overflows, as slopes of a loss that is just finite have beside large features, says nothing and is left out.
         """
-        product, size, norm = self.planes.product_and_sizes(a, w)
+        product, size, norm = product_and_sizes(self.planes.space, a, w)
         b = value - product if offset is None else offset
         if not (math.isfinite(b) and math.isfinite(size)):
             return False
