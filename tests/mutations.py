@@ -13,11 +13,13 @@ import io
 import json
 import os
 import queue
+import shutil
 import subprocess
 import sys
 import tempfile
 import threading
 import time
+import tokenize
 import traceback
 import warnings
 import zipfile
@@ -40,6 +42,7 @@ from bmrm.app.project import Projection, fitted_to
 from bmrm.cli import main as command
 from bmrm.data.archives import read_arrays, write_arrays
 from bmrm.data.reading import read
+from bmrm.data.store import HEADER, checksum
 from bmrm.data.thesis_writers import write_harwell_boeing, write_june, write_spardat
 from bmrm.data.writers import write_npz, write_svmlight
 from bmrm.kernels.jit import jit
@@ -94,6 +97,8 @@ WORDS += [
 VALUES: list[Any] = [None, True, -1, 0, 2**70, 1e308, 5e-324, -0.5, "", "x", "\0", "9" * 5000, "hinge", "../x", [], {}]
 VALUES += [[1, [2]], {"name": "l2"}, {"name": 5}, "os:system", "é\u2028", ["a"] * 50, 10**300]
 ROWS = 20
+STORED = (HEADER, "indptr.npy", "indices.npy", "values.npy", "y.npy", "groups.npy")
+"""Files of a store."""
 
 
 def damaged(content: bytes, random: Random) -> bytes:
@@ -211,6 +216,13 @@ def inconsistent(content: bytes, random: Random) -> bytes:
     return stream.getvalue()
 
 
+def stacked(content: bytes, random: Random) -> bytes:
+    """A valid array that is another."""
+    stream = io.BytesIO()
+    np.save(stream, another(np.load(io.BytesIO(content)), random))
+    return stream.getvalue()
+
+
 def configured(content: bytes, random: Random) -> bytes:
     """A config with another value at some place."""
     tree = yaml.safe_load(content)
@@ -246,6 +258,9 @@ def originals(folder: Path) -> None:
     write_spardat(folder / "a.spardat", links)
     write_june(folder / "a.factors.ssv", links)
     (folder / "outputs.csv").write_bytes((folder / "a.activations.ssv").read_bytes())
+    _command("convert", str(folder / "a.svm"), str(folder / "a.store"))
+    for name in STORED:
+        (folder / name).write_bytes((folder / "a.store" / name).read_bytes())
     write_harwell_boeing(folder / "a.hb", bmrm.Dataset.from_arrays(X, X[:, 0]))
     fitted_to(str(folder / "a.svm"), components=2, scale="standardize")[0].write(folder / "map.npz")
     mapped = bmrm.fit(X, y, lam=0.1, features={"name": "svd", "rank": 2})
@@ -341,6 +356,35 @@ def _outputs(path: Path) -> None:
     read("a.factors.ssv", format={"name": "june", "outputs": str(path)})
 
 
+def _store(path: Path) -> None:
+    """A store of which one file is another: read whole and streamed, as it is and with a header that says the same."""
+    folder = path.with_name("b.store")
+    for sealed in (False, True):
+        shutil.rmtree(folder, ignore_errors=True)
+        shutil.copytree("a.store", folder)
+        (folder / path.name).write_bytes(path.read_bytes())
+        if sealed:
+            with suppress(ValueError, EOFError, SyntaxError, tokenize.TokenError):
+                array = np.load(path, allow_pickle=False)
+                header = json.loads((folder / HEADER).read_text())
+                said = {"shape": array.shape, "dtype": array.dtype.str, "sha256": checksum(path)}
+                header["arrays"][path.stem] |= said
+                (folder / HEADER).write_text(json.dumps(header))
+        with suppress(BmrmError):
+            read(folder, format="store")
+        words = ["--loss", "logistic", "--lambda", "0.1", "--solver", "lbfgs", "--max-iterations", "2", "--quiet"]
+        _command("train", str(folder), "--format", "{name: store, stream: true}", "--output", "of_store", *words)
+
+
+def _converted(path: Path) -> None:
+    """A table that is made a store part by part."""
+    store = path.with_name("c.store")
+    shutil.rmtree(store, ignore_errors=True)
+    _command("convert", str(path), str(store))
+    if store.exists():
+        read(store, format="store")
+
+
 def _map(path: Path) -> None:
     """A map that is taken, and what it makes of rows."""
     projection = Projection.load(path)
@@ -394,6 +438,11 @@ DOORS: dict[str, tuple[str, Callable[[Path], None], tuple[Change, ...]]] = {
     "map of bmrm project": ("map.npz", _map, ARCHIVE),
     "model of features": ("features.npz", _model, ARCHIVE),
     "point of a path": ("point.npz", _point, ARCHIVE),
+    "header of a store": (HEADER, _store, (*TEXT, configured, configured)),
+    **{f"{name} of a store": (name, _store, (damaged, stacked, stacked)) for name in STORED[1:]},
+    "svmlight into a store": ("a.svm", _converted, TEXT),
+    "csv into a store": ("a.csv", _converted, TEXT),
+    "parquet into a store": ("a.parquet", _converted, (damaged,)),
     "npy": ("a.npy", _read(), (damaged,)),
     "npz": ("a.npz", _read(), ARCHIVE),
     "packed npz": ("packed.npz", _read(), ARCHIVE),

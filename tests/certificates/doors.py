@@ -48,7 +48,7 @@ def _by_estimator(problem, run):
     estimator = TASKS[problem.loss.task](**parts, fit_intercept=free)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        warnings.filterwarnings("ignore", ".*(all weights are|weights of) 0 ")
+        warnings.filterwarnings("ignore", ".*(all weights are( still)?|weights of) 0[: ]")
         warnings.filterwarnings("ignore", ".*the run has ended where the gradient was small")
         return estimator.fit(problem.X, problem.y, sample_weight=problem.given_weights, offset=problem.offset).model_
 
