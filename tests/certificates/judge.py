@@ -51,15 +51,16 @@ class Outcome:
     excesses: dict[str, float] = field(default_factory=dict)
 
 
-def check(problem, announce=lambda text: None):
-    """Every run of a problem, judged; a list of outcomes. `announce` hears of each run before it starts."""
+def check(problem, announce=lambda text, points: None):
+    """Every run of a problem, judged; a list of outcomes. `announce` hears of each run, and how many fits it has."""
     twin = Twin(problem)
     plain = reference.plain_form(problem, twin)
     plain_twin = Twin(plain)
     tasks = [(plain, reference.careful(problem), plain_twin), *((problem, run, twin) for run in problem.runs)]
     outcomes, judged, truths, plain_truths = [], [], [], []
     for what, run, its_twin in tasks:
-        announce(f"{what.name} {run.solver} {run.options} {run.start} {run.door}")
+        points = len(doors.LARGER) if run.door == "path" else 1
+        announce(f"{what.name} {run.solver} {run.options} {run.start} {run.door}", points)
         outcome = Outcome(run.solver + ("*" if what is plain else "") + (f" ({run.door})" if run.door != "fit" else ""))
         outcomes.append(outcome)
         model = _run(what, run, outcome)

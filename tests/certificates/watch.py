@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 LIMIT = 20.0
-"""Seconds of processor time for one run of a solver."""
+"""Seconds of processor time for one run of a solver; a path has one at each of its points."""
 POLL = 0.25
 CHECK = "tests.certificates.judge:check"
 """What is done with a problem."""
@@ -99,8 +99,8 @@ def _work(seed, indices, pipe, clock, stack, place):
     for index in iter(indices.recv, None):
         began, title = time.process_time(), f"{seed}/{index}"
 
-        def announce(what):
-            pipe.send(("runs", what))
+        def announce(what, points):
+            pipe.send(("runs", (what, points)))
             clock.begin()
 
         try:
@@ -127,11 +127,11 @@ class Worker:
         self.process.start()
         theirs.close()
         indices.close()
-        self.index, self.running, self.since = None, "", time.monotonic()
+        self.index, self.running, self.points, self.since = None, "", 1, time.monotonic()
 
     def give(self, index):
         """Start on a problem."""
-        self.index, self.running, self.since = index, "drawing", time.monotonic()
+        self.index, self.running, self.points, self.since = index, "drawing", 1, time.monotonic()
         self.clock.wait()
         self.indices.send(index)
 
@@ -142,11 +142,12 @@ class Worker:
                 kind, what = self.results.recv()
                 if kind == "done":
                     return what
-                self.running = what
+                self.running, self.points = what
         except EOFError:
             return self._lost(f"the process died with exit status {self._ended()}")
-        if self.clock.used(self.process.pid) > LIMIT:
-            return self._lost(f"no end after {LIMIT:g} s of processor time; {self._where()}")
+        limit = LIMIT * self.points
+        if self.clock.used(self.process.pid) > limit:
+            return self._lost(f"no end after {limit:g} s of processor time; {self._where()}")
         return None
 
     @property

@@ -27,7 +27,8 @@ ROUNDS = 200
 TINY = 1e-14
 """Damping of the diagonal of linear systems, relative to its largest entry."""
 SOLUTIONS = 30
-"""Most consecutive systems, each with one coordinate less, before coordinate descent visits all coordinates again."""
+"""Most consecutive systems, each with one coordinate less, before coordinate descent visits all coordinates again; then
+twice as many, since it may bring back more coordinates than these take out."""
 WORK = 1e10
 """Operations in linear systems after which the model is not solved further, since any step that decreases it is
 valid."""
@@ -97,18 +98,19 @@ def minimum(
     """
     x: Vector = w.copy()
     q = q.copy()
-    left, work = math.inf, 0.0
+    left, work, systems = math.inf, 0.0, SOLUTIONS
     for _ in range(ROUNDS):
         left = _swept(H, q, x, l1, l2, goal, check)
         if left <= goal or work > WORK:
             break
-        for _ in range(SOLUTIONS):
+        for _ in range(systems):
             check()
             work += float(np.count_nonzero(x)) ** 3 / 3.0
             with np.errstate(over="ignore", invalid="ignore"):  # a curvature may be all but 0
                 reached = _solved(H, q, x, l1, l2, check)
             if reached or work > WORK:
                 break
+        systems *= 2
         left = violations(q, x, l1, l2, np.empty_like(x))
         if left <= goal:
             break
