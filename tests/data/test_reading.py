@@ -106,6 +106,7 @@ def test_dense_data_keep_their_columns_whatever_others_count_from(tmp_path):
         ("plain", b"x 3:1\n", "line 1: label is 'x'"),
         ("plain", b"3\n4 1:1\n5 x\n", "line 3: 'x', expected index:value"),
         ("plain", b"# nothing\n", "format is not recognised"),
+        ("a.yaml", b"data: {train: a.svm}\n", "a config by its name"),
         ("plain", b"hello world\n", "format is not recognised"),
         ("plain", b"\x00\x01\x02", "format is not recognised"),
     ],

@@ -104,12 +104,18 @@ def by_suffix(path: Path) -> str | None:
     return next((entry.name for entry in formats.all() if suffix in entry.cls.suffixes), None)
 
 
+CONFIGS = (".yaml", ".yml")
+"""Suffixes of configs, which are given where data are expected."""
+
+
 def recognised(path: Path) -> Format:
     """The format, with default options, chosen by the suffix of the name, else by the content."""
     named = by_suffix(path)
     if named is not None:
         return formats.make(named)
     with open_bytes(path) as file:
+        if path.suffix in CONFIGS:
+            raise InputError(f"{path}: a config by its name, expected rows of data; if it has them, state their format")
         return by_content(file.read(HEAD), path)
 
 
