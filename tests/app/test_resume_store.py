@@ -1,4 +1,4 @@
-"""Rows read from a store in each pass: a run killed or stopped again and again, on 1, 2 and 3 ranks in turn."""
+"""Rows of a store, read in each pass, planes whole or in slices: killed and stopped on 1, 2 and 3 ranks in turn."""
 
 import json
 import os
@@ -28,8 +28,8 @@ SILENCE = 2.0
 """`mpi.timeout`: seconds after which a rank that stands still ends the job."""
 
 
-@pytest.fixture
-def settings(tmp_path, monkeypatch):
+@pytest.fixture(params=[False, True], ids=["whole", "sliced"])
+def settings(request, tmp_path, monkeypatch):
     """The config of a run of some seconds on a store, and the summary of that run."""
     monkeypatch.chdir(tmp_path)
     source = "synthetic:sparse_binary?rows=6000"
@@ -39,7 +39,7 @@ def settings(tmp_path, monkeypatch):
         "loss": "hinge",
         "regularizer": {"name": "l2", "lambda": 1e-5},
         "solver": {"name": "bundle", "tolerance": TOLERANCE, "threads": 1},
-        "mpi": {"timeout": SILENCE},
+        "mpi": {"timeout": SILENCE, "slices": request.param},
         "output": {"directory": "whole", "checkpoint_every": 0.05},
     }
     Path("config.yaml").write_text(yaml.safe_dump(found))
