@@ -22,6 +22,8 @@ T = TypeVar("T")
 Hint = Callable[[str, Mapping[str, Any]], str]
 """From an unknown word, and all words that are given, to what to write instead."""
 _LONGEST_WORD = 200
+CONFIGS = (".yaml", ".yml")
+"""Suffixes of the names of configs."""
 PAGE = "see the page Coming from another program"
 
 

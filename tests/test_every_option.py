@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 import bmrm
-from bmrm.app.config.config import DataSection, OutputSection, Settings
+from bmrm.app.config.sections import DataSection, OutputSection, Settings
 from bmrm.app.convert import convert
 from bmrm.data.generators import GENERATORS, load
 from bmrm.data.matrix import Csr, features_of

@@ -10,7 +10,8 @@ from sklearn.model_selection import GridSearchCV
 
 import bmrm
 from bmrm import InputError
-from bmrm.app.config.config import Settings, load_settings
+from bmrm.app.config.config import load_settings
+from bmrm.app.config.sections import Settings
 from bmrm.cli import main, parse, train
 from bmrm.data.readers._core.formats import formats
 from bmrm.losses import LOSSES

@@ -35,6 +35,7 @@ from bmrm.risk.products import Columns
 from bmrm.risk.scaling import SCALINGS
 from bmrm.risk.warm_up import warm_up
 from bmrm.solvers import SOLVERS
+from bmrm.vocabulary import CONFIGS
 
 ROWS, FEATURES = 200, 12
 FEW = {"max_iterations": 30, "time_limit": 2.0, "tolerance": 1e-4}
@@ -44,7 +45,6 @@ RANKS, WHOLE, DEFAULTS = "what ranks answer", "all of it", "a fit of default set
 OVER_RANKS = (Scored, RowSubsets, Blocks, DualBlocks, ModifiedLoss, Fingerprint, Rounding, ProblemSize)
 """Abilities of the risk of a loss over ranks."""
 SAFE_PATH = "PYTHONSAFEPATH"
-CONFIGS = (".yaml", ".yml")
 LONGEST = 10.0
 """Most seconds of a solver on a config."""
 

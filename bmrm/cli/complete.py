@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from bmrm.cli._core.arguments import count
 from bmrm.cli._core.parser import Namespace, Parser
-from bmrm.cli.train import CONFIGS, add_config, settings_of
+from bmrm.cli.train import add_config, settings_of
 from bmrm.problem import InputError
+from bmrm.vocabulary import CONFIGS
 
 if TYPE_CHECKING:
     from bmrm.mpi.group import Group

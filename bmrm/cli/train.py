@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from bmrm.app.phases import process_begin
 from bmrm.cli._core.parser import Namespace, Parser
 from bmrm.run import run as run_settings
-from bmrm.vocabulary import answer
+from bmrm.vocabulary import CONFIGS, answer
 
 if TYPE_CHECKING:
     from bmrm.app.config.config import Given
@@ -27,7 +27,6 @@ bmrm train config.yaml --loss logistic --output runs/logistic
 mpirun -n 4 bmrm train config.yaml
 bmrm train --loss huber --help           # with the options of that loss
 """
-CONFIGS = (".yaml", ".yml")
 FIELD = "field "
 """Prefix of the argparse destinations of fields."""
 _OF_PLUG_IN = re.compile(

@@ -8,8 +8,9 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bmrm.app.config.config import PLUG_INS, Settings, load_settings, resolved_yaml
+from bmrm.app.config.config import PLUG_INS, load_settings, resolved_yaml
 from bmrm.app.config.schema import json_schema, markdown
+from bmrm.app.config.sections import Settings
 from bmrm.losses import LOSSES
 from bmrm.problem import InputError
 

@@ -12,8 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import bmrm
-from bmrm.app.config.config import Settings, load_settings
+from bmrm.app.config.config import load_settings
 from bmrm.app.config.options import all_options
+from bmrm.app.config.sections import Settings
 from bmrm.cli import main, parse
 from bmrm.cli.train import settings_of as settings_of_command
 from bmrm.problem import InputError

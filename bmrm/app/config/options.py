@@ -9,9 +9,10 @@ from typing import Annotated, Any, get_origin
 
 from pydantic import BaseModel
 
-from bmrm.app.config.config import FORMATS, MAPS, PLUG_INS, SEARCH, Columns, Files, Given, PlugIn, Settings
+from bmrm.app.config.config import FORMATS, MAPS, PLUG_INS, SEARCH, Given, PlugIn
 from bmrm.app.config.fields import option_types
 from bmrm.app.config.marks import Place, yaml_value
+from bmrm.app.config.sections import Columns, Files, Settings
 from bmrm.app.config.words import default_in_words, parts_of, type_in_words
 from bmrm.registry import Entry, option_name
 from bmrm.vocabulary import KEPT_APART, SETTINGS, Setting

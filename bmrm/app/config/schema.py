@@ -8,20 +8,10 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from bmrm.app.config.config import (
-    AUTO,
-    FORMATS,
-    MAPS,
-    PLUG_INS,
-    SEARCH,
-    DataSection,
-    MpiSection,
-    OutputSection,
-    PlugIn,
-    Settings,
-)
+from bmrm.app.config.config import AUTO, FORMATS, MAPS, PLUG_INS, SEARCH, PlugIn
 from bmrm.app.config.fields import is_table, option_types
 from bmrm.app.config.relative import SCHEMA
+from bmrm.app.config.sections import DataSection, MpiSection, OutputSection, Settings
 from bmrm.app.config.words import default_in_words, standard, type_in_words
 from bmrm.registry import Entry, Range, option_name
 

@@ -12,6 +12,7 @@ from bmrm.data.raw_columns import Coding
 from bmrm.data.readers._core.raw import Raw
 from bmrm.problem import InputError
 from bmrm.registry import Registry
+from bmrm.vocabulary import CONFIGS
 
 USUAL = "svmlight"
 """Format whose suffixes are tried first, so that the files of others are imported only if needed."""
@@ -102,10 +103,6 @@ def by_suffix(path: Path) -> str | None:
     if suffix in formats.get(USUAL).cls.suffixes:
         return USUAL
     return next((entry.name for entry in formats.all() if suffix in entry.cls.suffixes), None)
-
-
-CONFIGS = (".yaml", ".yml")
-"""Suffixes of configs, which are given where data are expected."""
 
 
 def recognised(path: Path) -> Format:
