@@ -215,7 +215,7 @@ def _wrong_arrays(
     arrays: Mapping[str, NDArray[Any]],
 ) -> Iterator[str]:
     """What does not fit; each of these rests on those before it."""
-    if weights.dtype != np.float64 or weights.ndim not in (1, 2):
+    if weights.dtype != np.float64 or weights.ndim not in (1, 2) or not weights.size:
         yield "weights are not a float64 vector or matrix"
         return
     scores = 1 if weights.ndim == 1 else weights.shape[1]
