@@ -168,7 +168,7 @@ REFUSED = {
     "pickled labels": (changed(labels=np.array(["a", None], dtype=object)), "pickled objects"),
     "pickled header": (changed(header=np.array({"format": 1}, dtype=object)), "pickled objects"),
     "integer weights": (changed(weights=np.zeros(2, int)), "float64"),
-    "no weights": (changed(weights=np.zeros(0)), "float64 vector or matrix"),
+    "weights of no feature": (changed(weights=np.zeros(0)), "float64 vector or matrix"),
     "weights of three axes": (changed(weights=np.zeros((2, 1, 1))), "float64 vector or matrix"),
     "nan": (changed(weights=np.array([np.nan, 0.0])), "not finite"),
     "a wrong intercept": (changed(intercept=np.zeros(2)), "intercept"),
