@@ -23,8 +23,12 @@ def panels(count: int, height: float = 3.2, share_y: bool = False) -> tuple[Any,
 
 
 def saved(figure: Any, path: Path) -> None:
-    """Write the picture and forget it."""
+    """Write the picture and forget it; minor ticks of logarithmic x-axes, which have little room, have no numbers."""
     from matplotlib import pyplot as plt
+    from matplotlib.ticker import NullFormatter
 
+    for axis in figure.axes:
+        if axis.get_xscale() == "log":
+            axis.xaxis.set_minor_formatter(NullFormatter())
     figure.savefig(path, dpi=100)
     plt.close(figure)
