@@ -103,7 +103,7 @@ def minimum(
         left = _swept(H, q, x, l1, l2, goal, check)
         if left <= goal or work > WORK:
             break
-        for _ in range(systems):
+        for _ in range(min(systems, np.count_nonzero(x) + 1)):
             check()
             work += float(np.count_nonzero(x)) ** 3 / 3.0
             with np.errstate(over="ignore", invalid="ignore"):  # a curvature may be all but 0
