@@ -43,11 +43,11 @@ REFUSED = {
         "output.follow: measures would gather scores",
     ),
     "train with test rows": (["train", "config.yaml", "--test", "new.svm"], "data.test: rows that are measured"),
-    "info": (["info", "config.yaml"], "config.yaml: the format is not recognised"),
+    "info": (["info", "config.yaml"], "config.yaml: a config by its name"),
     "evaluate": (["evaluate", "out/model.npz", "config.yaml"], "out/model.npz"),
     "predict": (["predict", "out/model.npz", "config.yaml"], "out/model.npz"),
-    "project": (["project", "config.yaml", "few.npz"], "config.yaml: the format is not recognised"),
-    "convert": (["convert", "config.yaml", "all.store"], "config.yaml: the format is not recognised"),
+    "project": (["project", "config.yaml", "few.npz"], "config.yaml: a config by its name"),
+    "convert": (["convert", "config.yaml", "all.store"], "config.yaml: a config by its name"),
 }
 """Command lines, and what is said of them, where no file of rows exists: what reads rows would say so instead."""
 
