@@ -385,7 +385,10 @@ def _converted(path: Path) -> None:
     shutil.rmtree(store, ignore_errors=True)
     _command("convert", str(path), str(store))
     if store.exists():
-        read(store, format="store")
+        try:
+            read(store, format="store")
+        except BmrmError as error:
+            raise AssertionError(f"a store of our own: {error}") from error
 
 
 def _map(path: Path) -> None:

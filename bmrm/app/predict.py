@@ -187,7 +187,7 @@ def _of_stream(
     model: Model, stream: IO[bytes], origin: Path, suffix: str, format: Section, size: int
 ) -> Iterator[Dataset]:
     head: bytes = cast("Any", stream).peek(HEAD)[:HEAD]
-    chosen, section = _format(model, format, suffix, head, origin)
+    chosen, section = _format(model, format, head, origin)
     by_group = facts_of(model.loss).by_group
     if provides(chosen, Divisible) and (chosen.keeps_groups or not by_group):
         alike = model.manner(section, False)[1]
@@ -219,11 +219,11 @@ def _whole(stream: IO[bytes], origin: Path, suffix: str) -> Iterator[Piece]:
         yield Piece(path, NAME, 0)
 
 
-def _format(model: Model, format: Section, suffix: str, head: bytes, origin: Path) -> tuple[Format, Section]:
+def _format(model: Model, format: Section, head: bytes, origin: Path) -> tuple[Format, Section]:
     """The format of a stream, and how `Model.read` is to be told of it."""
     layout = model.layout or Layout()
     known = layout.format if layout.text is None else layout.text.format
-    named = by_suffix(Path(f"rows{suffix}"))
+    named = by_suffix(origin)
     plain, columns = parted(format)
     if plain != "auto":
         return format_for(origin, format), format

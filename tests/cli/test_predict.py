@@ -191,6 +191,15 @@ def test_features_from_0_that_only_a_later_piece_shows_are_refused(models):
         predicted(models["two"], "zero.svm", "scores")
 
 
+@pytest.mark.parametrize(
+    "words", [["predict", "out/model.npz"], ["evaluate", "out/model.npz"], ["train", "train.svm", "--test"]]
+)
+def test_a_config_is_not_read_as_the_rows_of_the_training_were(rows, capsys, words):
+    assert main(["train", "train.svm", "--loss", "logistic", "--lambda", "0.1", "--output", "out", "--quiet"]) == 0
+    assert main([*words, "out/config.yaml"]) == 2
+    assert "out/config.yaml: a config by its name" in capsys.readouterr().err
+
+
 def test_what_a_model_does_not_give_is_one_line(models, capsys):
     assert main(["predict", "hinge.npz", "test.svm", "--probabilities"]) == 2
     assert "hinge has no probabilities" in capsys.readouterr().err

@@ -28,7 +28,8 @@ TINY = 1e-14
 """Damping of the diagonal of linear systems, relative to its largest entry."""
 SOLUTIONS = 30
 """Most consecutive systems, each with one coordinate less, before coordinate descent visits all coordinates again; then
-twice as many, since it may bring back more coordinates than these take out."""
+twice as many, since it may bring back more coordinates than these take out. Never more than there are in use, and one:
+rounding may leave a system that takes none out."""
 WORK = 1e10
 """Operations in linear systems after which the model is not solved further, since any step that decreases it is
 valid."""

@@ -98,8 +98,10 @@ formats: Registry[Format] = Registry("data format", "bmrm.data.readers")
 
 
 def by_suffix(path: Path) -> str | None:
-    """The name of the format that the suffix of a file belongs to."""
+    """The name of the format that the suffix of a file belongs to; InputError for a config."""
     suffix = bare_suffix(path)
+    if suffix in CONFIGS and path.is_file():
+        raise InputError(f"{path}: a config by its name, expected rows of data; if it has them, state their format")
     if suffix in formats.get(USUAL).cls.suffixes:
         return USUAL
     return next((entry.name for entry in formats.all() if suffix in entry.cls.suffixes), None)
@@ -111,8 +113,6 @@ def recognised(path: Path) -> Format:
     if named is not None:
         return formats.make(named)
     with open_bytes(path) as file:
-        if path.suffix in CONFIGS:
-            raise InputError(f"{path}: a config by its name, expected rows of data; if it has them, state their format")
         return by_content(file.read(HEAD), path)
 
 
