@@ -69,6 +69,7 @@ class MpiGroup(Group):
         """Seconds that this rank has computed for rank 0."""
         self._ahead = self._waited_before = 0.0
         self._messages = self._bytes = 0
+        self._kept = np.empty(0)
         self.timeout: float | None = TIMEOUT
         """Seconds without a sign of life of a rank after which the job ends; None for never."""
         self.masks: Masks | None = None
@@ -308,10 +309,50 @@ class MpiGroup(Group):
         return found
 
     def sum(self, array: NDArray[np.float64]) -> NDArray[np.float64]:
-        """As of `Group`; summed on rank 0 and sent out, since some MPI sum in another order on each rank."""
-        total = self.add_up(np.array(array, dtype=np.float64).reshape(-1))
-        self.send_out(total)
+        """As of `Group`."""
+        total = np.array(array, dtype=np.float64).reshape(-1)
+        self.sum_in_place(total)
         return total.reshape(np.shape(array))
+
+    def sum_in_place(self, numbers: NDArray[np.float64]) -> None:
+        """The same of a one-dimensional array, which becomes the sum.
+
+        Two ranks exchange what they have and both add it up, so that all ranks have the same bits; some MPI sum in
+        another order on each. Where ranks share cores, or wear masks, rank 0 adds up and sends out.
+        """
+        if self.masks is not None or self.crowded:
+            numbers[:] = self.add_up(numbers)
+            self.send_out(numbers)
+            return
+        self._count(numbers)
+        for piece in _pieces(numbers):
+            self._exchange_sums(piece)
+
+    def _exchange_sums(self, numbers: NDArray[np.float64]) -> None:
+        """In pairs, then in pairs of pairs; a rank beyond the last power of two leaves its part to a partner."""
+        pairs = 1 << (self.size.bit_length() - 1)
+        partner, theirs = self.rank ^ pairs, self._room(numbers.size)
+        if self.rank >= pairs:
+            self.wait(self.comm.Isend(numbers, dest=partner, tag=8))
+            self.wait(self.comm.Irecv(numbers, source=partner, tag=8))
+            return
+        if partner < self.size:
+            self.wait(self.comm.Irecv(theirs, source=partner, tag=8))
+            numbers += theirs
+        step = 1
+        while step < pairs:
+            other = self.rank ^ step
+            self.wait(self.comm.Irecv(theirs, source=other, tag=8), self.comm.Isend(numbers, dest=other, tag=8))
+            numbers += theirs
+            step *= 2
+        if partner < self.size:
+            self.wait(self.comm.Isend(numbers, dest=partner, tag=8))
+
+    def _room(self, size: int) -> NDArray[np.float64]:
+        """For what another rank sends; kept, since pages of new memory take longer to get than the message."""
+        if self._kept.size < size:
+            self._kept = np.empty(size)
+        return self._kept[:size]
 
     def max(self, array: NDArray[np.float64]) -> NDArray[np.float64]:
         """As of `Group`."""

@@ -1,11 +1,13 @@
 """Dual coordinate ascent over rows that lie on many ranks (`DualBlocks`).
 
 All ranks move at once from the same weights, in rounds as threads do (`bmrm.risk.dual.joint`), and the moves add up.
+Within a sweep the ranks add them up among themselves, and rank 0 hears of the last ones only.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -19,17 +21,21 @@ from bmrm.mpi.share import Rank
 from bmrm.problem import Check, Vector, unchecked
 from bmrm.problem.abilities import DualBlocks
 from bmrm.risk.dual.ascent import RowAscents
-from bmrm.risk.dual.joint import LocalRows, rounds_for
+from bmrm.risk.dual.joint import LONGEST, LocalRows
 from bmrm.risk.dual.visits import Visits
 
 LEAST_ROUNDS = 8
 """Fewest rounds of a sweep over all rows; for a share of the rows proportionally fewer."""
-MESSAGE = 4e5
-"""Least nanoseconds of visits of a rank in a round."""
+FREE = 2e4, 1.0, 1024
+"""Least nanoseconds of visits of a rank in a round, how many more for each weight, and most rounds of a sweep: about
+what adding up takes between two processes of a machine. How many rounds a run needs to its last digits hardly depends
+on how many rows each has, so that short ones save passes."""
+CROWDED = 4e5, 10.0, 32
+"""The same where ranks share cores: then each message waits for a rank that sleeps."""
 SUM = Answer.SUM
 Floats = NDArray[np.float64]
 Found = tuple[Vector, Vector, float, float, float, float]
-"""Result of a round: the move; its total; gap, visits and rows left of the last sweep; the squared norm of the move."""
+"""Result of some rounds: the move; its total; gap, visits and rows left of the last sweep; the next factor."""
 
 # -- on every rank ---------------------------------------------------------------------------------
 
@@ -53,21 +59,57 @@ class RankAscents:
         """Nanoseconds that a sweep takes, and rows of a weight above 0."""
         return rows.work(), rows.sizes()[1]
 
-    def round(
-        self, rows: LocalRows, number: int, rounds: int, v: Vector, constant: Vector, penalty: float, factor: float
+    def rounds(
+        self, rows: LocalRows, turns: Floats, v: Vector, constant: Vector, penalty: float, factor: float
     ) -> Found:
-        """That round of a sweep in so many; with a single one sweeps over few open rows, several times."""
-        after = v.copy()
+        """Some rounds of a sweep: from the first to the last of `turns`, and how many the sweep has.
+
+        All ranks end at the same weights; rank 0 alone gives an account of them.
+        """
+        first, stop, rounds = (int(turn) for turn in turns)
+        weights, total = v.copy(), np.zeros(constant.size)
+        sent = np.zeros(v.size + total.size + 4)
+        parts = move, added, visits, apart = np.split(sent, np.cumsum((v.size, total.size, 3)))
+        for number in range(first, stop):
+            self._round(rows, number, rounds, weights, constant + penalty * total, penalty, factor, parts)
+            self._group.sum_in_place(sent)
+            weights += move
+            total += added
+            factor = next_factor(squared_norm(move, added, penalty), float(apart[0]), factor)
+            factor = min(factor, float(self._group.size))
+        mine = float(self._group.rank == 0)
+        gap, visited, left = (mine * visits).tolist()
+        return mine * (weights - v), mine * total, gap, visited, left, mine * factor
+
+    def _round(
+        self,
+        rows: LocalRows,
+        number: int,
+        rounds: int,
+        v: Vector,
+        constant: Vector,
+        penalty: float,
+        factor: float,
+        parts: Sequence[Floats],
+    ) -> None:
+        """Write the move of this rank's rows, its total; gap, visits and rows left of the sweep; the move's square.
+
+        A single round is several sweeps over few open rows.
+        """
+        move, added, told, apart = parts
+        move[:] = v
         if rounds == 1:
-            visits = rows.alone(after, constant, penalty, factor=factor)
+            visits = rows.alone(move, constant, penalty, factor=factor)
         else:
             if number == 0:
                 rows.draw()
-            total = rows.visit(number, rounds, after, constant, penalty, factor)
+            total = rows.visit(number, rounds, move, constant, penalty, factor)
             visits = rows.close(total) if number == rounds - 1 else Visits(total, 0.0, 0.0, 0.0)
-        after -= v
-        after /= factor
-        return after, visits.total, visits.gap, visits.visited, visits.left, squared_norm(after, visits.total, penalty)
+        move -= v
+        move /= factor
+        added[:] = visits.total
+        told[:] = visits.gap, visits.visited, visits.left
+        apart[0] = squared_norm(move, added, penalty)
 
 
 def squared_norm(move: Vector, total: Vector, penalty: float) -> float:
@@ -112,19 +154,24 @@ class RemoteAscentRows:
     def sweep(self, v: Vector, constant: Vector, penalty: float, check: Check = unchecked) -> tuple[Vector, Visits]:
         """As of `AscentRows`; v changes in place.
 
-        Where `check` raises between two rounds, v and the slopes of all rows belong together.
+        Where `check` raises between rounds, v and the slopes of all rows belong together.
         """
-        share, ranks = self._left / max(1.0, self._rows), self._ranks.group.size
-        rounds = max(rounds_for(share * self._work, v.size, ranks, MESSAGE), math.ceil(LEAST_ROUNDS * share), 1)
-        total, last = np.zeros(constant.size), Visits(constant, 0.0, 0.0, 0.0)
-        for number in range(rounds):
+        group, share = self._ranks.group, self._left / max(1.0, self._rows)
+        work, (least, more, most) = share * self._work / group.size, CROWDED if group.crowded else FREE
+        rounds = min(int(work / (least + more * v.size)), most)
+        rounds = max(rounds, math.ceil(work / LONGEST), math.ceil(LEAST_ROUNDS * share), 1)
+        some = max(1, int(rounds * LONGEST / max(work, LONGEST)))
+        total, visits = np.zeros(constant.size), [0.0, 0.0, 0.0]
+        for first in range(0, rounds, some):
             check()
-            given = (number, rounds, v, constant + penalty * total, penalty, self._factor)
-            move, added, *visits, apart = self._ranks.ask("ascents", "round", self._slot, *given, answer=(SUM,) * 6)
+            turns = np.array((first, min(first + some, rounds), rounds), np.float64)
+            given = (turns, v, constant + penalty * total, penalty, self._factor)
+            move, added, *visits, self._factor = self._ranks.ask(
+                "ascents", "rounds", self._slot, *given, answer=(SUM,) * 6
+            )
             v += move
             total += added
-            last = Visits(total, *visits)
-            self._factor = min(next_factor(squared_norm(move, added, penalty), apart, self._factor), float(ranks))
+        last = Visits(total, *visits)
         self._left = last.left
         return v, last
 

@@ -60,6 +60,9 @@ class Group:
         """The elementwise sum over ranks, the same bits on all."""
         return array
 
+    def sum_in_place(self, numbers: NDArray[np.float64]) -> None:
+        """The same of a one-dimensional array, which becomes the sum."""
+
     def max(self, array: NDArray[np.float64]) -> NDArray[np.float64]:
         """The elementwise maximum over ranks."""
         return array

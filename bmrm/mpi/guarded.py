@@ -295,7 +295,7 @@ REVEALS: Mapping[tuple[str, str], str] = {
     ("blocks", "values_and_subgradients"): ONE_BY_ONE,
     ("blocks", "infima"): ONE_BY_ONE,
     **{("slices", method): "a solver on each rank" for method in ("run", "point", "state")},
-    **{("ascents", method): "steps of single rows" for method in ("size", "round", "begin")},
+    **{("ascents", method): "steps of single rows" for method in ("size", "rounds", "begin")},
     **{
         ("ascent", method): "steps of single rows"
         for method in ("unshrink", "totals", "derivative", "settle", "offset", "sizes", "slope", "scores")

@@ -37,7 +37,7 @@ KINDS = {
     NAME: _kind(lambda rank: None if rank.share.data is None else RankRows(rank), "gather"),
     "modified": _kind(RankModified, "target_sums mass", variant="phi"),
     "blocks": _kind(lambda rank: rank.share.offered(Blocks), "values_and_subgradients infima"),
-    "ascents": _kind(RankAscents, "size round", begin="ascent"),
+    "ascents": _kind(RankAscents, "size rounds", begin="ascent"),
     "ascent": _kind(None, "unshrink totals derivative settle offset sizes slope scores"),
     "rounding": _kind(RankRounding, "at absolute_scores absolute_rmatvec"),
     "identity": _kind(lambda rank: rank.share.identity, "fingerprint"),

@@ -98,10 +98,11 @@ class DualCoordinate(IterativeSolver):
     active again when the gap is larger than estimated.
 
     Several ranks, and several threads where a sweep takes longer than some 60 ms (losses of rows, not of sentences),
-    share a sweep in up to 32 rounds: each block of rows moves a copy of the weights, with curvatures times sigma', and
-    the moves d add up; sigma' = ||sum d||^2 / sum ||d||^2 of the last round, at most the number of blocks. The answer
-    depends on the number of blocks within the tolerance, and on nothing else. It takes more sweeps: two threads 1 to
-    1.8 times as many, eight 2 to 4; over ranks whose rows differ, and at small lambda in few features, many more.
+    share a sweep in up to 32 rounds, ranks with a core each in up to 1,024: each block of rows moves a copy of the
+    weights, with curvatures times sigma', and the moves d add up; sigma' = ||sum d||^2 / sum ||d||^2 of the last round,
+    at most the number of blocks. The answer depends on the number of blocks within the tolerance, and on nothing else.
+    It takes more sweeps: two threads 1 to 1.8 times as many, eight 2 to 4; over ranks whose rows differ, and at small
+    lambda in few features, many more.
 
     Max-margin chains, and other structures by margin, are updated sentence by sentence (group by group): u_i = s_i
     (sum over labelings c of alpha_c psi_c - psi_y), with convex weights alpha of a working set of labelings, psi

@@ -18,7 +18,7 @@ SOLVER = {
     "value_and_subgradient": "bundle",
     "plane_at": "newton",
     "pulled": "line_search_bundle",
-    "round": "dual_coordinate",
+    "rounds": "dual_coordinate",
     "gather": "auto",
 }
 """One that asks for it."""

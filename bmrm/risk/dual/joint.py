@@ -31,13 +31,9 @@ LONGEST = 2e8
 """Most nanoseconds of visits of a block in a round, between two checks of the clock."""
 
 
-def rounds_for(work: float, dim: int, blocks: int, dear: float | None = None) -> int:
-    """Into how many rounds a sweep of so many nanoseconds is worth being cut, if any; more where they would be long.
-
-    `dear` is by default DEAR.
-    """
-    dear = DEAR if dear is None else dear
-    worth = int(work / (blocks * (dear + PER_WEIGHT * dim)))
+def rounds_for(work: float, dim: int, blocks: int) -> int:
+    """Into how many rounds a sweep of so many nanoseconds is worth being cut, if any; more where they would be long."""
+    worth = int(work / (blocks * (DEAR + PER_WEIGHT * dim)))
     return max(min(worth, MOST_ROUNDS), math.ceil(work / (blocks * LONGEST)))
 
 
