@@ -36,6 +36,8 @@ PEERS = {
     "trust region": {"squared_hinge": 3, "logistic": 4},
 }
 """Options `-s` of `train` by loss."""
+WEIGHTS = {"hinge": 1.0, "squared_hinge": 0.5, "logistic": 1.0}
+"""Of a row's loss in the peers' terms over ours."""
 _DUAL = re.compile(r"Primal (\S+) Step \S+ Time (\S+)")
 _NEWTON = re.compile(r"FUN (\S+) time (\S+)")
 
@@ -116,8 +118,8 @@ def _lines(program: str, folder: Path, name: str, rows: int, loss: str, lam: flo
         theirs = {}
         for peer, options in PEERS.items():
             if loss in options:
-                given = [program, "-s", str(options[loss]), "-c", f"{1.0 / (lam * rows):.17g}", "-e", "1e-9"]
-                told = [*given, str(folder / f"{ranks}.svm")]
+                cost = f"{WEIGHTS[loss] / (lam * rows):.17g}"
+                told = [program, "-s", str(options[loss]), "-c", cost, "-e", "1e-9", str(folder / f"{ranks}.svm")]
                 theirs[peer] = _peer(told, ranks, ours[RANKS[0]]["objective"] / lam)
         found += _cells((name, loss, ranks), ours[ranks]["runs"], theirs)
         print(*found[-len(TOLERANCES) :], sep="\n", file=sys.stderr, flush=True)
