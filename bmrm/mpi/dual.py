@@ -32,6 +32,9 @@ what adding up takes between two processes of a machine. How many rounds a run n
 on how many rows each has, so that short ones save passes."""
 CROWDED = 4e5, 10.0, 32
 """The same where ranks share cores: then each message waits for a rank that sleeps."""
+DELAY = 1e5, 10.0
+"""Nanoseconds that adding up takes over a slow network, and how many more for each weight: so that a limit of time is
+looked at often enough."""
 SUM = Answer.SUM
 Floats = NDArray[np.float64]
 Found = tuple[Vector, Vector, float, float, float, float]
@@ -160,7 +163,7 @@ class RemoteAscentRows:
         work, (least, more, most) = share * self._work / group.size, CROWDED if group.crowded else FREE
         rounds = min(int(work / (least + more * v.size)), most)
         rounds = max(rounds, math.ceil(work / LONGEST), math.ceil(LEAST_ROUNDS * share), 1)
-        some = max(1, int(rounds * LONGEST / max(work, LONGEST)))
+        some = max(1, int(LONGEST / (work / rounds + DELAY[0] + DELAY[1] * v.size)))
         total, visits = np.zeros(constant.size), [0.0, 0.0, 0.0]
         for first in range(0, rounds, some):
             check()
