@@ -40,7 +40,7 @@ def main() -> None:
     for name in parser.parse_args().names or known:
         table: Table | None = importlib.import_module(f"benchmarks.{name}").measure()
         if table is None:
-            print(f"({name}: skipped, the shared data are missing)", flush=True)
+            print(f"({name}: skipped: shared data, or a program that it runs, are missing)", flush=True)
             continue
         sections[name] = section(name, table)
         print(sections[name], flush=True)

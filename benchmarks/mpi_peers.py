@@ -197,9 +197,9 @@ def table(rows: Sequence[tuple[object, ...]]) -> Table:
         "Ranks against other programs for MPI",
         "l2, no intercept, rows where they lie, one thread a rank; `auto` to a certified gap, the peers of `blockERM`"
         " (built from its sources with mpich) until their objective is within the gap of ours at 1e-7, which nobody"
-        f" would know. Seconds of the solver, reading left out, median of {REPETITIONS}; - where {LIMIT:g} s do not"
-        f" suffice. On two ranks we take {means} of the fastest peer's time (geometric mean of the lines in which both"
-        " get there).",
+        f" would know. Seconds of the solver, reading left out, median of up to {REPETITIONS}; - where {LIMIT:g} s,"
+        " of a peer with its reading, do not suffice; 0 where no peer gets there. On two ranks we take"
+        f" {means} of the fastest peer's time (geometric mean of the lines in which both get there).",
         ("data", "loss", "ranks", "to", "bmrm", "passes", *PEERS, "ours / best", "solver"),
         tuple(rows),
     )
