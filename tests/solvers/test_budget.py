@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 
 import numpy as np
@@ -181,20 +182,33 @@ COMPILING.speaks = False
 random = np.random.default_rng(0)
 X = random.normal(size=(300, 5))
 y = np.where(X @ random.normal(size=5) + random.normal(size=300) > 0.0, 1, -1)
-limit = float(sys.argv[1])
+limit = float(sys.argv[1]) if len(sys.argv) > 1 else None
 found = bmrm.fit(X, y, loss=Mine(), solver="lbfgs", tolerance=1e-6, time_limit=limit).solution
-print(found.status.name, found.seconds <= limit, found.seconds_compiling > limit, COMPILING.kernels > 0)
+print(found.status.name, found.seconds, found.seconds_compiling, COMPILING.kernels)
 """
+
+
+def fit_with_an_empty_cache(tmp_path, *limit):
+    cache = tempfile.mkdtemp(dir=tmp_path)
+    command = [sys.executable, str(tmp_path / "own.py"), *map(str, limit)]
+    environment = {**os.environ, "NUMBA_CACHE_DIR": cache}
+    status, *numbers = subprocess.check_output(command, text=True, env=environment).split()
+    return status, *map(float, numbers)
 
 
 @pytest.mark.slow
 def test_nor_is_that_of_a_loss_of_ones_own(tmp_path):
-    """In a cache that is empty; without compiling, the fit takes some hundredths of a second."""
+    """In a cache that is empty; without compiling, the fit takes some hundredths of a second.
+
+    Half of what compiling takes on this machine is a limit that the fit keeps, wherever it runs.
+    """
     (tmp_path / "own.py").write_text(OWN)
-    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
-    command = [sys.executable, str(tmp_path / "own.py"), "1.2"]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
-    assert done.stdout.split() == ["CONVERGED", "True", "True", "True"], done.stdout + done.stderr
+    *_, takes, kernels = fit_with_an_empty_cache(tmp_path)
+    limit = 0.5 * takes
+    status, seconds, compiling, _ = fit_with_an_empty_cache(tmp_path, limit)
+    assert status == "CONVERGED"
+    assert kernels > 0
+    assert seconds <= limit < compiling
 
 
 CASES = [
