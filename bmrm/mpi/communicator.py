@@ -320,7 +320,7 @@ class MpiGroup(Group):
         Two ranks exchange what they have and both add it up, so that all ranks have the same bits; some MPI sum in
         another order on each. Where ranks share cores, or wear masks, rank 0 adds up and sends out.
         """
-        if self.masks is not None or self.crowded:
+        if not self.in_pairs:
             numbers[:] = self.add_up(numbers)
             self.send_out(numbers)
             return
@@ -347,6 +347,23 @@ class MpiGroup(Group):
             step *= 2
         if partner < self.size:
             self.wait(self.comm.Isend(numbers, dest=partner, tag=8))
+
+    @property
+    def in_pairs(self) -> bool:
+        """Whether ranks speak to one another themselves, and show one another what they send."""
+        return self.masks is None and not self.crowded
+
+    def trade(self, messages: NDArray[np.float64], size: int) -> None:
+        """Fill in the rows of all other ranks; this one has written the first `size` numbers of its own.
+
+        Ranks may send more or fewer numbers than others. For groups that speak `in_pairs`.
+        """
+        mine = messages[self.rank, :size]
+        self._count(mine)
+        others = [(self.rank + step) % self.size for step in range(1, self.size)]
+        requests = [self.comm.Irecv(messages[rank], source=rank, tag=9) for rank in reversed(others)]
+        requests += [self.comm.Isend(mine, dest=rank, tag=9) for rank in others]
+        self.wait(*requests)
 
     def _room(self, size: int) -> NDArray[np.float64]:
         """For what another rank sends; kept, since pages of new memory take longer to get than the message."""

@@ -1,19 +1,23 @@
 """Dual coordinate ascent over rows that lie on many ranks (`DualBlocks`).
 
 All ranks move at once from the same weights, in rounds as threads do (`bmrm.risk.dual.joint`), and the moves add up.
-Within a sweep the ranks add them up among themselves, and rank 0 hears of the last ones only.
+Within a sweep the ranks add them up among themselves, and rank 0 hears of the last ones only. How often they do is what
+a run to its last digits takes: see `FREE`.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bmrm.kernels.dual.moves import merged, merged_lists, moved
 from bmrm.kernels.dual.team import next_factor
+from bmrm.mpi.communicator import PIECE, MpiGroup
 from bmrm.mpi.ranks import Ranks
 from bmrm.mpi.requests import Answer
 from bmrm.mpi.scores import RemoteScores, Slot
@@ -26,7 +30,7 @@ from bmrm.risk.dual.visits import Visits
 
 LEAST_ROUNDS = 8
 """Fewest rounds of a sweep over all rows; for a share of the rows proportionally fewer."""
-FREE = 2e4, 1.0, 1024
+FREE = 5e3, 0.5, 1024
 """Least nanoseconds of visits of a rank in a round, how many more for each weight, and most rounds of a sweep: about
 what adding up takes between two processes of a machine. How many rounds a run needs to its last digits hardly depends
 on how many rows each has, so that short ones save passes."""
@@ -37,10 +41,88 @@ DELAY = 1e5, 10.0
 looked at often enough."""
 SUM = Answer.SUM
 Floats = NDArray[np.float64]
+Moved = tuple[Floats, float]
+"""What all ranks have told, and the square of the sum of their moves."""
+ListMoves = Callable[[Vector, Vector, float, Floats], tuple[float, int]]
+"""As `LocalRows.list_moves`, of the last piece that was visited."""
 Found = tuple[Vector, Vector, float, float, float, float]
 """Result of some rounds: the move; its total; gap, visits and rows left of the last sweep; the next factor."""
 
 # -- on every rank ---------------------------------------------------------------------------------
+
+
+class Moves:
+    """The weights that all ranks move from, and what they add up of their moves.
+
+    Ranks send one another lists of the weights that have moved where all lists together are no longer than the vector;
+    otherwise they add up vectors. They choose by the lists of the round before, so all alike.
+
+    Parameters
+    ----------
+    group : of the ranks.
+    dim, scores : of the weights and of the totals.
+    """
+
+    def __init__(self, group: MpiGroup, dim: int, scores: int) -> None:
+        self._group = group
+        self.weights, self.local, self.totals = np.empty(dim), np.empty(dim), np.zeros(scores)
+        """Those of all ranks, and what this rank moves."""
+        self._told = np.zeros(scores + 5)
+        self._sent = np.zeros(self._told.size + dim)
+        self._most = min(dim // group.size, PIECE) if group.in_pairs else 0
+        """Of a list, which may be twice as long as in the round before."""
+        self._messages = np.zeros((group.size, self._told.size + 2 * self._most))
+        self._listed = False
+        """Whether the next round begins with lists."""
+
+    def fits(self, v: Vector, constant: Vector) -> bool:
+        """Whether they are of such sizes."""
+        return v.size == self.weights.size and constant.size == self.totals.size
+
+    def begin(self, v: Vector) -> None:
+        """From the weights v."""
+        self.weights[:] = self.local[:] = v
+        self.totals[:] = 0.0
+
+    def add_up(self, visits: Visits, penalty: float, factor: float, list_moves: ListMoves) -> tuple[Floats, float]:
+        """Add what this rank has moved, and others have: the sums of their visits, and the next factor.
+
+        `local` has moved by `factor` times as much as it should.
+        """
+        found = self._add_lists(visits, penalty, factor, list_moves) if self._listed else None
+        told, square = self._add_vectors(visits, penalty, factor) if found is None else found
+        added, told_by_all, apart, count = told[:-5], told[-5:-2], float(told[-2]), float(told[-1])
+        self.totals += added
+        self._listed = self._most > 0 and 2.0 * count <= self._group.size * self._most
+        factor = next_factor(square + penalty * float(added @ added), apart, factor)
+        return told_by_all, min(factor, float(self._group.size))
+
+    def _write(self, told: Floats, visits: Visits, penalty: float, moved: tuple[float, int]) -> None:
+        square, count = moved
+        added = visits.total
+        told[:-5] = added
+        told[-5:] = visits.gap, visits.visited, visits.left, square + penalty * float(added @ added), count
+
+    def _add_vectors(self, visits: Visits, penalty: float, factor: float) -> Moved:
+        """By a sum of moves of all weights, which follows what is told."""
+        told, move = self._sent[: self._told.size], self._sent[self._told.size :]
+        self._write(told, visits, penalty, moved(self.local, self.weights, factor, move))
+        self._group.sum_in_place(self._sent)
+        return told, merged(move, self.weights, self.local)
+
+    def _add_lists(self, visits: Visits, penalty: float, factor: float, list_moves: ListMoves) -> Moved | None:
+        """By lists of the weights that have moved; None where those of a rank are too many."""
+        head, mine = self._told.size, self._messages[self._group.rank]
+        square, count = list_moves(self.local, self.weights, factor, mine[head:])
+        self._write(mine[:head], visits, penalty, (square, count))
+        self._group.trade(self._messages, head + 2 * max(count, 0))
+        square = merged_lists(self._messages, self._told, self.weights, self.local)
+        if square >= 0.0:
+            return self._told, square
+        end = head + 2 * (count if count >= 0 else -1 - count)
+        places, steps = mine[head:end:2].astype(np.intp), mine[head + 1 : end : 2]
+        self.local[places] = self.weights[places] + factor * steps
+        return None
 
 
 class RankAscents:
@@ -48,6 +130,7 @@ class RankAscents:
 
     def __init__(self, rank: Rank) -> None:
         self._group = rank.group
+        self._moves: Moves | None = None
         self._blocks: Any = rank.share.offered(DualBlocks)
 
     def begin(
@@ -70,19 +153,16 @@ class RankAscents:
         All ranks end at the same weights; rank 0 alone gives an account of them.
         """
         first, stop, rounds = (int(turn) for turn in turns)
-        weights, total = v.copy(), np.zeros(constant.size)
-        sent = np.zeros(v.size + total.size + 4)
-        parts = move, added, visits, apart = np.split(sent, np.cumsum((v.size, total.size, 3)))
+        if self._moves is None or not self._moves.fits(v, constant):
+            self._moves = Moves(self._group, v.size, constant.size)
+        moves = self._moves
+        moves.begin(v)
         for number in range(first, stop):
-            self._round(rows, number, rounds, weights, constant + penalty * total, penalty, factor, parts)
-            self._group.sum_in_place(sent)
-            weights += move
-            total += added
-            factor = next_factor(squared_norm(move, added, penalty), float(apart[0]), factor)
-            factor = min(factor, float(self._group.size))
+            visits = self._round(rows, number, rounds, moves.local, constant + penalty * moves.totals, penalty, factor)
+            told, factor = moves.add_up(visits, penalty, factor, partial(rows.list_moves, number, rounds))
         mine = float(self._group.rank == 0)
-        gap, visited, left = (mine * visits).tolist()
-        return mine * (weights - v), mine * total, gap, visited, left, mine * factor
+        gap, visited, left = (mine * told).tolist()
+        return mine * (moves.weights - v), mine * moves.totals, gap, visited, left, mine * factor
 
     def _round(
         self,
@@ -93,31 +173,14 @@ class RankAscents:
         constant: Vector,
         penalty: float,
         factor: float,
-        parts: Sequence[Floats],
-    ) -> None:
-        """Write the move of this rank's rows, its total; gap, visits and rows left of the sweep; the move's square.
-
-        A single round is several sweeps over few open rows.
-        """
-        move, added, told, apart = parts
-        move[:] = v
+    ) -> Visits:
+        """Move v in place by this rank's rows; a single round is several sweeps over few open rows."""
         if rounds == 1:
-            visits = rows.alone(move, constant, penalty, factor=factor)
-        else:
-            if number == 0:
-                rows.draw()
-            total = rows.visit(number, rounds, move, constant, penalty, factor)
-            visits = rows.close(total) if number == rounds - 1 else Visits(total, 0.0, 0.0, 0.0)
-        move -= v
-        move /= factor
-        added[:] = visits.total
-        told[:] = visits.gap, visits.visited, visits.left
-        apart[0] = squared_norm(move, added, penalty)
-
-
-def squared_norm(move: Vector, total: Vector, penalty: float) -> float:
-    """Of a move of v and of the constant, a feature of the root of the penalty."""
-    return float(move @ move) + penalty * float(total @ total)
+            return rows.alone(v, constant, penalty, factor=factor)
+        if number == 0:
+            rows.draw()
+        total = rows.visit(number, rounds, v, constant, penalty, factor)
+        return rows.close(total) if number == rounds - 1 else Visits(total, 0.0, 0.0, 0.0)
 
 
 # -- on rank 0 -------------------------------------------------------------------------------------

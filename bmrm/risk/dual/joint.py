@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmrm.kernels.atomic import LINE
+from bmrm.kernels.dual.moves import listed
 from bmrm.kernels.dual.team import FACTOR, Meeting, TeamState
 from bmrm.problem import Check, Vector, unchecked
 from bmrm.risk.dual.visits import AscentRows, Visits
@@ -91,3 +92,14 @@ class LocalRows(AscentRows, ABC):
     @abstractmethod
     def close(self, total: Vector) -> Visits:
         """End the sweep when all pieces have been visited; `total` is that of all."""
+
+    def list_moves(
+        self, piece: int, pieces: int, v: Vector, weights: Vector, factor: float, pairs: NDArray[np.float64]
+    ) -> tuple[float, int]:
+        """What a visit of this piece has moved v by, over `factor`: places and moves in turn, in `pairs`.
+
+        v becomes `weights` again where it is listed. Returns the square of the moves and how many they are; where there
+        may be no room for all, -1 less the number of those that are listed.
+        """
+        found: tuple[float, int] = listed(0, v, weights, factor, pairs, 0.0, 0)
+        return found

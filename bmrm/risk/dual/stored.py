@@ -18,6 +18,7 @@ from bmrm.kernels.dual import order as dual_order
 from bmrm.kernels.dual import rows as dual_rows
 from bmrm.kernels.dual import sweep as dual_sweep
 from bmrm.kernels.dual import team as dual_team
+from bmrm.kernels.dual.moves import listed_rows
 from bmrm.kernels.dual.rows import Rows
 from bmrm.kernels.dual.sweep import (
     BIAS,
@@ -347,6 +348,20 @@ class ShuffledRows(LocalRows):
         )
         self._pieces[piece] = (first, left, float(sums[GAP]), float(sums[DRIFT]))
         return opened.close()
+
+    def list_moves(
+        self, piece: int, pieces: int, v: Vector, weights: Vector, factor: float, pairs: Array
+    ) -> tuple[float, int]:
+        """As of `LocalRows`: sparse rows tell where they have moved v."""
+        if self._way == "dense" or self._shift is not None or pieces == 1:
+            return super().list_moves(piece, pieces, v, weights, factor, pairs)
+        order, (indptr, indices, *_) = self._shrinking.order, self._matrix
+        some = order[self._drawn * piece // pieces : self._drawn * (piece + 1) // pieces]
+        width = 1 if not self._shape else self._shape[0]
+        found: tuple[float, int] = listed_rows(
+            some, indptr, indices, width, self.map.features, v, weights, factor, pairs
+        )
+        return found
 
     def close(self, total: Vector) -> Visits:
         """As of `LocalRows`."""
