@@ -67,9 +67,9 @@ docs: install
 measurements: install
 	$(BIN)/python -m benchmarks
 
-# QUICK=1: some cells of each study.
+# QUICK=1: some cells of each study; JOBS: processes.
 papers: install
-	$(BIN)/python -m benchmarks.papers $(if $(QUICK),--quick)
+	$(BIN)/python -m benchmarks.papers --jobs $(or $(JOBS),2) $(if $(QUICK),--quick)
 
 $(VENV)/peers: pyproject.toml
 	$(BIN)/pip install --quiet -e '.[bench]'

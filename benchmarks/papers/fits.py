@@ -42,6 +42,26 @@ def _repetitions(taken: Sequence[float]) -> int:
     return 5 if longest <= SOON else 3 if longest <= LONG else 2
 
 
+def again(run: Callable[[], Any]) -> tuple[float, Any]:
+    """Processor seconds of a run, and its result: the median of three more runs where it takes no longer than SOON.
+
+    The first of these loads kernels and modules.
+    """
+    taken = []
+    for _ in range(4):
+        begin = time.process_time()
+        found = run()
+        taken.append(time.process_time() - begin)
+        if taken[0] > SOON:
+            return taken[0], found
+    return float(np.median(taken[1:])), found
+
+
+def times(ratio: float) -> str:
+    """A ratio, to two digits and without an exponent."""
+    return f"{ratio:.0f}" if ratio >= 99.5 else f"{ratio:.2g}"
+
+
 def curve(x: Sequence[float], y: Sequence[float], points: int = 25) -> str:
     """`x:y x:y ...` at places that are even on a logarithmic scale of x."""
     if not len(x):

@@ -36,7 +36,7 @@ USAGE = """
 
 <!-- not run: hours of measuring, on data that the repository does not have -->
 ```console
-$ make papers                          # all, into runs/papers
+$ make papers                           # all by two processes, into runs/papers
 $ python -m benchmarks.papers --quick   # some cells
 $ # another seed; rows that are there already are not made again
 $ python -m benchmarks.papers kdd_7 --seed 1
@@ -92,7 +92,9 @@ def _verdicts(run: Mapping[str, tuple[Study, pd.DataFrame]], folder: Path) -> st
         title = f"[{_title(claim)}]({study.page or '#' + name})"
         line = [title, _word(study, findings, folder), holds, _decisive(study, findings)]
         rows.append([*line, _extent(study, folder), _again(study, folder)])
-    return _table(["table or figure", "verdict", "parts that hold", "what decides", "cells", "other seeds"], rows)
+    hours = sum(_minutes(study, folder) for study, _ in run.values()) / 60.0
+    names = ["table or figure", "verdict", "parts that hold", "what decides", "cells", "other seeds"]
+    return f"{_table(names, rows)}\nAll cells together took {hours:.1f} hours of one process; `make papers` has two.\n"
 
 
 def _word(study: Study, findings: Mapping[str, Finding], folder: Path) -> str:
@@ -120,9 +122,12 @@ def _title(claim: Claim) -> str:
 
 def _extent(study: Study, folder: Path) -> str:
     """How many of all cells have been run, and how long they took."""
+    return f"{_ready(study, folder)} of {len(study.cells('full'))}; {_minutes(study, folder):.1f} min"
+
+
+def _minutes(study: Study, folder: Path) -> float:
     cells = study.cells("full")
-    minutes = Results(study, folder).frame(0).drop_duplicates(list(cells[0]))[SECONDS].sum() / 60.0
-    return f"{_ready(study, folder)} of {len(cells)}; {minutes:.1f} min"
+    return float(Results(study, folder).frame(0).drop_duplicates(list(cells[0]))[SECONDS].sum()) / 60.0
 
 
 def _again(study: Study, folder: Path) -> str:

@@ -57,6 +57,7 @@ class Study:
     misprints : of the paper, found on the way.
     decides : the part whose number stands in the verdict; empty for the first that does not hold, else the first.
     page : the page of its own; empty where the common page has all of it.
+    alone : whether no other cell may run meanwhile: its times are of the wall clock.
     """
 
     name: str
@@ -70,6 +71,7 @@ class Study:
     misprints: tuple[str, ...] = ()
     decides: str = ""
     page: str = ""
+    alone: bool = False
 
     @property
     def claim(self) -> Claim:

@@ -48,10 +48,11 @@ def _run(cell: Row, seed: int) -> list[Row]:
 def _timed(rows: bmrm.Dataset, penalty: str, lam: float, solver: str) -> Row:
     """With the risk built anew; runs that do not reach the gap are not repeated."""
 
-    def run() -> bmrm.Solution:
-        limits = {"tolerance": GAP, "max_iterations": CAPS[penalty], "time_limit": LIMIT}
+    def run(most: int = CAPS[penalty]) -> bmrm.Solution:
+        limits = {"tolerance": GAP, "max_iterations": most, "time_limit": LIMIT}
         return bmrm.minimize(risk(rows, "hinge"), PENALTIES[penalty](lam), solver, **limits)
 
+    run(2)  # loads kernels
     begin = time.process_time()
     found = run()
     taken, times = time.process_time() - begin, 1
@@ -145,4 +146,17 @@ def _plot(rows: pd.DataFrame, path: Path) -> None:
     saved(figure, path)
 
 
-STUDY = Study("kdd_5", _cells, _run, _findings, _table, _plot, lacks="KDDCup 99, Reuters and real-sim.")
+STUDY = Study(
+    "kdd_5",
+    _cells,
+    _run,
+    _findings,
+    _table,
+    _plot,
+    lacks="KDDCup 99, Reuters and real-sim.",
+    why="A pass is linear in the rows, and how many planes are needed hardly depends on them; but the program"
+    " of the planes does not see the rows at all. On covtype passes take most of the time, which is linear. On a9a,"
+    " whose passes take a millisecond, the program of a thousand planes does, however many rows there are. With l1 the"
+    " model's minimisers jump from vertex to vertex, and at this lambda its lower bound hardly rises within the"
+    " iterations that the rule allows; the line search mends that.",
+)
