@@ -140,9 +140,9 @@ def roc(s: ScoredRows) -> Table | None:
     """Share of the positive rows (`tpr`) against share of the negative rows (`fpr`) above each threshold."""
     if not both_classes(s):
         return None
-    false, true = (np.append(0.0, mass) for mass in s.above)
-    kept = _spread(false / false[-1] + true / true[-1])
-    fpr, tpr = false[kept] / false[-1], true[kept] / true[-1]
+    false, true = s.above
+    kept = _spread(len(true) + 1, lambda k: _share(false, k) + _share(true, k))
+    fpr, tpr = _share(false, kept), _share(true, kept)
     corner = (np.diff(fpr, 2) != 0.0) | (np.diff(tpr, 2) != 0.0)
     fpr, tpr = (line[np.concatenate(([True], corner, [True]))] for line in (fpr, tpr))
     return {"fpr": fpr.tolist(), "tpr": tpr.tolist()}
@@ -154,10 +154,17 @@ def precision_recall(s: ScoredRows) -> Table | None:
     if not both_classes(s):
         return None
     false, true = s.above
-    precision, recall = np.append((true / (false + true))[::-1], 1.0), np.append((true / true[-1])[::-1], 0.0)
-    kept = _spread(np.arange(len(recall)) / len(recall) - recall)
-    base = s.mean(s.y == 1)
-    return {"recall": recall[kept].tolist(), "precision": precision[kept].tolist(), "base": base}
+    count = len(true)
+    kept = _spread(count + 1, lambda k: k / (count + 1) - _share(true, count - k))
+    recall, last = _share(true, count - kept), np.maximum(count - kept - 1, 0)
+    precision = np.where(kept < count, true[last] / (false[last] + true[last]), 1.0)
+    return {"recall": recall.tolist(), "precision": precision.tolist(), "base": s.mean(s.y == 1)}
+
+
+def _share(mass: NDArray[np.float64], k: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Of all mass, that of the first k places; `mass` is summed up."""
+    found: NDArray[np.float64] = np.where(k > 0, mass[np.maximum(k - 1, 0)], 0.0) / mass[-1]
+    return found
 
 
 @curve("binary", "multiclass", predicts=True, probabilities=True)
@@ -269,12 +276,21 @@ def calibration(s: ScoredRows) -> Table | None:
     return {"predicted": predicted, "observed": observed, "low": low, "high": high, "rows": len(y)}
 
 
-def _spread(along: NDArray[np.float64]) -> NDArray[np.int64]:
-    """At most `POINTS` indices of a line, evenly by a coordinate that grows along it, its ends among them."""
-    if len(along) <= POINTS:
-        return np.arange(len(along))
-    places = np.searchsorted(along, np.linspace(along[0], along[-1], POINTS))
-    return np.unique(np.clip(places, 0, len(along) - 1))
+def _spread(count: int, along: Callable[[NDArray[np.int64]], NDArray[np.float64]]) -> NDArray[np.int64]:
+    """At most `POINTS` of so many places of a line, evenly by a coordinate that grows along it, its ends among them.
+
+    By bisection, so that no more is computed of many rows than of few.
+    """
+    if count <= POINTS:
+        return np.arange(count)
+    ends = along(np.array([0, count - 1]))
+    wanted = np.linspace(ends[0], ends[1], POINTS)
+    low, high = np.zeros(POINTS, np.int64), np.full(POINTS, count - 1)
+    while np.any(low < high):
+        middle = (low + high) // 2
+        before = along(middle) < wanted
+        low, high = np.where(before, np.minimum(middle + 1, high), low), np.where(before, high, middle)
+    return np.unique(low)
 
 
 def _finite(value: Any) -> bool:

@@ -1,6 +1,7 @@
 """Curves of a model's verdicts, against scikit-learn and formulas; all of them short."""
 
 import itertools
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -50,6 +51,20 @@ def test_precision_and_recall_are_points_of_scikit_learns_curve(rows):
     assert area(found["recall"][::-1], found["precision"][::-1]) == pytest.approx(
         area(recall[::-1], precision[::-1]), abs=0.01
     )
+
+
+def test_lines_of_many_rows_take_no_memory_of_their_own():
+    s = binary(200_000)
+    assert len(s.above[0]) > 500
+    s = ScoredRows(s.y, s.scores + 1e-6 * RANDOM.random(200_000), s.predicted, None, 2, {}, None, ("no", "yes"))
+    assert len(s.above[0]) > 190_000
+    tracemalloc.start()
+    roc, precision_recall = (CURVES[name].function(s) for name in ("roc", "precision_recall"))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert len(roc["fpr"]) > 100
+    assert len(precision_recall["recall"]) > 100
+    assert peak < 8 * 200_000 / 4  # `base` looks at the positive rows
 
 
 def test_reliability_is_what_was_predicted_and_what_came_true():
