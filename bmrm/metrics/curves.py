@@ -6,7 +6,7 @@ A curve is a function of `ScoredRows` under `@curve`, which states the tasks tha
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,6 +29,9 @@ FOLDS = 10
 """Parts of the rows from which an interval is computed."""
 LEAST = 5
 """Fewest rows, or queries, of a part or bin."""
+
+AT_A_TIME = 1 << 18
+"""Rows of a block."""
 
 Table = dict[str, Any]
 """Lists and numbers by name, as JSON has them."""
@@ -175,25 +178,40 @@ def reliability(s: ScoredRows) -> Table | None:
     """
     if not known_labels(s):
         return None
-    if s.probabilities is not None:
-        two = s.probabilities.shape[1] == 2
-        true = s.y == (1 if two else s.predicted)
-        probability = s.probabilities[np.arange(len(s.y)), 1 if two else s.predicted]
-    elif s.scores.ndim == 1:
-        probability, true = 0.5 * (1.0 + np.tanh(0.5 * s.scores)), s.y == 1
-    else:
-        shifted = np.exp(s.scores - s.scores.max(axis=1, keepdims=True))
-        probability, true = 1.0 / shifted.sum(axis=1), s.y == s.predicted
-    weights = np.ones(len(probability)) if s.weights is None else s.weights
-    place = np.minimum((probability * BINS).astype(np.int64), BINS - 1)
-    bins = _joined(np.bincount(place, minlength=BINS))
+    rows, mass, predicted, observed = np.zeros(BINS, np.int64), np.zeros(BINS), np.zeros(BINS), np.zeros(BINS)
+    for some in _blocks(len(s.y)):
+        probability, true = _confidence(s, some)
+        weights = None if s.weights is None else s.weights[some]
+        place = np.minimum((probability * BINS).astype(np.int64), BINS - 1)
+        rows += np.bincount(place, minlength=BINS)
+        mass += np.bincount(place, weights, BINS)
+        predicted += np.bincount(place, probability if weights is None else weights * probability, BINS)
+        observed += np.bincount(place, true if weights is None else weights * true, BINS)
+    bins = _joined(rows)
     if bins is None:
         return None
-    place = bins[place]
-    mass, rows = np.bincount(place, weights), np.bincount(place)
-    predicted = np.bincount(place, weights * probability) / mass
-    observed = np.bincount(place, weights * true) / mass
-    return {"predicted": predicted.tolist(), "observed": observed.tolist(), "rows": rows.tolist()}
+    whole = np.bincount(bins, mass)
+    shares = (np.bincount(bins, sums) / whole for sums in (predicted, observed))
+    names = dict(zip(("predicted", "observed"), (line.tolist() for line in shares)))
+    return {**names, "rows": np.bincount(bins, rows).astype(np.int64).tolist()}
+
+
+def _confidence(s: ScoredRows, some: slice) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """Of some rows the probability that is judged, and whether it came true."""
+    y, predicted, scores = s.y[some], s.predicted[some], s.scores[some]
+    if s.probabilities is not None:
+        two = s.probabilities.shape[1] == 2
+        judged = 1 if two else predicted
+        return s.probabilities[some][np.arange(len(y)), judged], y == judged
+    if scores.ndim == 1:
+        return 0.5 * (1.0 + np.tanh(0.5 * scores)), y == 1
+    shifted = np.exp(scores - scores.max(axis=1, keepdims=True))
+    return 1.0 / shifted.sum(axis=1), y == predicted
+
+
+def _blocks(rows: int) -> Iterator[slice]:
+    """All rows, `AT_A_TIME` of them together: what is computed of each takes no memory for all."""
+    return (slice(first, min(first + AT_A_TIME, rows)) for first in range(0, rows, AT_A_TIME))
 
 
 def _joined(rows: NDArray[np.int64]) -> NDArray[np.int64] | None:
@@ -217,13 +235,15 @@ def confusion(s: ScoredRows) -> Table | None:
     """
     if s.y.ndim != 1 or not s.classes:
         return None
-    true = np.minimum(s.y.astype(np.int64), s.classes)
-    predicted = s.predicted.astype(np.int64)
     names = [*map(_plain, s.labels[: s.classes]), "(unknown)"]
     if s.classes > CLASSES:
-        return {"errors": _largest_errors(true, predicted, s.weights, names)}
-    places = true * s.classes + predicted
-    matrix = np.bincount(places, s.weights, (s.classes + 1) * s.classes).reshape(-1, s.classes).astype(np.float64)
+        true = np.minimum(s.y.astype(np.int64), s.classes)
+        return {"errors": _largest_errors(true, s.predicted.astype(np.int64), s.weights, names)}
+    matrix = np.zeros((s.classes + 1, s.classes))
+    for some in _blocks(len(s.y)):
+        places = np.minimum(s.y[some].astype(np.int64), s.classes) * s.classes + s.predicted[some].astype(np.int64)
+        weights = None if s.weights is None else s.weights[some]
+        matrix += np.bincount(places, weights, matrix.size).reshape(matrix.shape)
     rows = s.classes + bool(matrix[-1].any())
     return {"labels": names[:rows], "matrix": matrix[:rows].tolist()}
 

@@ -9,6 +9,7 @@ from scipy.stats import t
 from sklearn import metrics as sk
 
 from bmrm.losses import LOSSES
+from bmrm.metrics import curves
 from bmrm.metrics.core import ScoredRows
 from bmrm.metrics.curves import CLASSES, CURVES, PAIRS, POINTS, curves_of, intervals_of, profile_of
 
@@ -65,6 +66,21 @@ def test_lines_of_many_rows_take_no_memory_of_their_own():
     assert len(roc["fpr"]) > 100
     assert len(precision_recall["recall"]) > 100
     assert peak < 8 * 200_000 / 4  # `base` looks at the positive rows
+
+
+@pytest.mark.parametrize("name", ["reliability", "confusion"])
+def test_sums_over_many_rows_are_made_piece_by_piece(name, monkeypatch):
+    s = binary(200_000, RANDOM.random(200_000))
+    whole = CURVES[name].function(s)
+    monkeypatch.setattr(curves, "AT_A_TIME", 1000)
+    tracemalloc.start()
+    found = CURVES[name].function(s)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 8 * 200_000 / 4
+    assert whole.keys() == found.keys()
+    for key, numbers in whole.items():
+        assert found[key] == (numbers if key == "labels" else pytest.approx(np.array(numbers), rel=1e-12))
 
 
 def test_reliability_is_what_was_predicted_and_what_came_true():
