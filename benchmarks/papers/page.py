@@ -36,7 +36,7 @@ USAGE = """
 
 <!-- not run: hours of measuring, on data that the repository does not have -->
 ```console
-$ make papers                           # all by two processes, into runs/papers
+$ make papers          # all, by two processes, into runs/papers
 $ python -m benchmarks.papers --quick   # some cells
 $ # another seed; rows that are there already are not made again
 $ python -m benchmarks.papers kdd_7 --seed 1
