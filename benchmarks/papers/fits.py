@@ -26,14 +26,20 @@ def risk(data: Dataset, loss: str, **options: Any) -> LinearRisk:
     return LinearRisk(data, LOSSES.make(loss, options), threads=1)
 
 
+def timed(run: Callable[[], Any]) -> tuple[float, Any]:
+    """Processor seconds of a run, and its result."""
+    begin = time.process_time()
+    found = run()
+    return time.process_time() - begin, found
+
+
 def seconds(run: Callable[[], Any]) -> tuple[float, int, Any]:
     """Median processor seconds of several runs after one that does not count, how many, and the last result."""
     found = run()
     taken: list[float] = []
     while len(taken) < _repetitions(taken):
-        begin = time.process_time()
-        found = run()
-        taken.append(time.process_time() - begin)
+        last, found = timed(run)
+        taken.append(last)
     return float(np.median(taken)), len(taken), found
 
 
@@ -47,14 +53,10 @@ def again(run: Callable[[], Any]) -> tuple[float, Any]:
 
     The first of these loads kernels and modules.
     """
-    taken = []
-    for _ in range(4):
-        begin = time.process_time()
-        found = run()
-        taken.append(time.process_time() - begin)
-        if taken[0] > SOON:
-            return taken[0], found
-    return float(np.median(taken[1:])), found
+    first, found = timed(run)
+    if first > SOON:
+        return first, found
+    return float(np.median([timed(run)[0] for _ in range(3)])), found
 
 
 def times(ratio: float) -> str:
@@ -88,9 +90,7 @@ def alternated(candidates: Mapping[str, Callable[[], Any]]) -> dict[str, list[fl
     taken: dict[str, list[float]] = {name: [] for name in candidates}
     for turn in range(6):
         for name, run in candidates.items():
-            begin = time.process_time()
-            run()
-            taken[name].append(time.process_time() - begin)
+            taken[name].append(timed(run)[0])
         if max(map(max, taken.values())) > LONG / 2.0 or (turn == 3 and max(map(max, taken.values())) > SOON):
             break
     return {name: times[1:] or times for name, times in taken.items()}

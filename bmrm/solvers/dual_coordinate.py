@@ -122,7 +122,8 @@ class DualCoordinate(IterativeSolver):
     `details` has `slope`, the final slopes of phi (Scores: only for a solver on the same risk), and `sweeps`, the
     visits in units of all rows.
 
-    Memory: 32 dim + 112 rows + 12 nnz bytes, a copy of the data among them, and 8 dim for each thread that shares;
+    Memory: 32 dim + 112 rows + 12 nnz bytes, a copy of the data among them, and 8 dim for each thread that shares, or
+    up to 48 dim on each of several ranks;
     with K scores per row 40 dim + (80 + 32 K) rows + 12 nnz, (112 + 64 K) rows where K intercepts are free; for
     chains, T being the tokens of a sentence, 8 T^2 and up to (8 T + 64) (T + 8) more for each by margin; by
     likelihood 40 dim + (80 + 32 K) rows + 12 nnz + (8 T + 16 K + 16 K^2 / T) rows bytes.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -11,7 +10,7 @@ import pandas as pd
 
 import bmrm
 from benchmarks.papers.claims import LINEAR
-from benchmarks.papers.fits import risk, seconds, slope
+from benchmarks.papers.fits import risk, seconds, slope, timed
 from benchmarks.papers.plots import panels, saved
 from benchmarks.papers.sets import TINY, load
 from benchmarks.papers.study import Finding, Row, Study, finding
@@ -53,9 +52,7 @@ def _timed(rows: bmrm.Dataset, penalty: str, lam: float, solver: str) -> Row:
         return bmrm.minimize(risk(rows, "hinge"), PENALTIES[penalty](lam), solver, **limits)
 
     run(2)  # loads kernels
-    begin = time.process_time()
-    found = run()
-    taken, times = time.process_time() - begin, 1
+    (taken, found), times = timed(run), 1
     if found.status is bmrm.Status.CONVERGED:
         taken, times, found = seconds(run)
     return {
