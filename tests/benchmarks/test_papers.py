@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pandas as pd
 import pytest
 
@@ -48,6 +51,17 @@ def test_a_small_run(name, tmp_path):
     assert all(len(row) == len(columns) for row in rows)
     study.plot(frame, tmp_path / "a.png")
     assert (tmp_path / "a.png").stat().st_size > 5000
+
+
+@pytest.mark.slow
+@pytest.mark.shared_data
+def test_the_command_deals_cells_to_processes(tmp_path):
+    command = [sys.executable, "-m", "benchmarks.papers", "kdd_7", "--tiny", "--jobs", "2", "--folder", str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr
+    assert Results(STUDIES["kdd_7"], tmp_path).done(0) == {identity(cell) for cell in STUDIES["kdd_7"].cells("tiny")}
+    assert "kdd_7" in done.stdout
+    assert list((tmp_path / "pages").iterdir())
 
 
 def test_rows_of_a_cell_are_kept_whole(tmp_path):
