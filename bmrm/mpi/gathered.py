@@ -1,19 +1,14 @@
-"""Rows that ranks give away, on rank 0: a sample of them, or all; where their owner allows it."""
+"""The rows of all ranks on rank 0, where their owners allow it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-
-import numpy as np
-from numpy.typing import NDArray
 
 from bmrm.data.dataset import Dataset
 from bmrm.mpi.dealing import gather_rows
 from bmrm.mpi.ranks import Ranks
 from bmrm.mpi.share import Rank
 from bmrm.problem import Risk
-from bmrm.problem.abilities import RowSample
-from bmrm.risk.row_abilities import drawn
 
 MOST = 5e7
 """Most entries of X that may be gathered on rank 0, some 600 MB."""
@@ -31,23 +26,16 @@ class RankRows:
     def __init__(self, rank: Rank) -> None:
         self._rank = rank
 
-    def gather(self, rows: NDArray[np.int64] | None) -> None:
-        """These rows, numbered over all ranks, or all."""
+    def gather(self) -> None:
+        """All of them."""
         data = self._rank.share.data
         assert data is not None, "the rows of this rank stay where they are"
-        mine = data if rows is None else data.select(self._rank.own(rows))
-        self.gathered = gather_rows(mine, self._rank.group)
+        self.gathered = gather_rows(data, self._rank.group)
 
 
-def row_sample(ranks: Ranks, risk_of: RiskOf) -> RowSample:
-    """On rank 0: the same rows for any number of ranks that have them in this order."""
-    total = ranks.rank.rows
-    return RowSample(total, lambda rows, seed: brought(ranks, risk_of, drawn(total, rows, seed)))
-
-
-def brought(ranks: Ranks, risk_of: RiskOf, rows: NDArray[np.int64] | None = None) -> Risk:
-    """The risk of these rows, or all, which come to rank 0."""
-    ranks.ask(NAME, "gather", rows)
+def brought(ranks: Ranks, risk_of: RiskOf) -> Risk:
+    """The risk of all rows, which come to rank 0."""
+    ranks.ask(NAME, "gather")
     mine: RankRows = ranks.local.named(NAME)
     data, mine.gathered = mine.gathered, None
     assert data is not None

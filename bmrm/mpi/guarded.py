@@ -284,6 +284,7 @@ REVEALS: Mapping[tuple[str, str], str] = {
     ("phi", "moreau"): "values at scores that are no products with weights",
     ("phi", "moreau_along"): "values at scores that are no products with weights",
     (SCORES, "itself"): "scores",
+    ("samples", "draw"): ONE_BY_ONE,
     ("subsets", "value_and_subgradient_of"): ONE_BY_ONE,
     ("subsets", "active_set"): ONE_BY_ONE,
     ("active set", "step"): ONE_BY_ONE,

@@ -7,9 +7,10 @@ from typing import Any
 
 from bmrm.mpi.dual import RankAscents
 from bmrm.mpi.gathered import NAME, RankRows
-from bmrm.mpi.local import SCORES, Kind
+from bmrm.mpi.local import SAMPLE, SCORES, Kind
 from bmrm.mpi.rounding import RankRounding
 from bmrm.mpi.row_subsets import RankModified, RankSubsets
+from bmrm.mpi.samples import RankSamples
 from bmrm.mpi.scored import KeptScores, Parts
 from bmrm.mpi.share import Rank
 from bmrm.problem.abilities import Blocks
@@ -35,6 +36,8 @@ KINDS = {
     "subsets": _kind(RankSubsets, "value_and_subgradient_of", active_set="active set"),
     "active set": _kind(None, "step rest"),
     NAME: _kind(lambda rank: None if rank.share.data is None else RankRows(rank), "gather"),
+    "samples": _kind(lambda rank: None if rank.share.sampled is None else RankSamples(rank), "", draw=SAMPLE),
+    SAMPLE: _kind(None, ""),
     "modified": _kind(RankModified, "target_sums mass", variant="phi"),
     "blocks": _kind(lambda rank: rank.share.offered(Blocks), "values_and_subgradients infima"),
     "ascents": _kind(RankAscents, "size rounds", begin="ascent"),

@@ -17,6 +17,8 @@ FEW = 1 << 12
 """Numbers above which a single array is reduced as it is, without a copy that has room for one more."""
 SCORES = "scores"
 """Kind of the arrays of which rank 0 forms linear combinations."""
+SAMPLE = "sample"
+"""Kind of the objects of some of the rows, `LocalObjects`."""
 
 
 @dataclass(frozen=True)
@@ -117,6 +119,16 @@ class LocalObjects:
     def put(self, name: str, found: Any) -> None:
         """Have this object under a name of a kind that finds none itself."""
         self._named[name] = found
+
+    def of(self, path: Sequence[int]) -> LocalObjects:
+        """These, or those of a sample that is kept, of a sample of it and so on."""
+        found = self
+        for number in path:
+            kind, inner = found._entry(number)
+            if kind != SAMPLE:
+                raise RequestError(f"what the ranks keep under the number {number} is no sample")
+            found = inner
+        return found
 
     @property
     def held(self) -> int:

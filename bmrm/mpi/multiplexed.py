@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from bmrm.mpi.communicator import MpiGroup
 from bmrm.mpi.dual import remote_ascents
-from bmrm.mpi.gathered import MOST, RiskOf, brought, row_sample
+from bmrm.mpi.gathered import MOST, RiskOf, brought
 from bmrm.mpi.guard import Guarding
 from bmrm.mpi.guarded import GuardedObjects
 from bmrm.mpi.kinds import KINDS
@@ -25,6 +25,7 @@ from bmrm.mpi.ranks import Ranks
 from bmrm.mpi.requests import Answer
 from bmrm.mpi.rounding import gathered_rounding, remote_rounding
 from bmrm.mpi.row_subsets import RemoteModified, RemoteRows
+from bmrm.mpi.samples import row_sample
 from bmrm.mpi.scored import GatheredPhi, RemoteMap, RemotePhi, pieces_of
 from bmrm.mpi.share import Rank, Share
 from bmrm.problem import Regularizer, Risk, Scored, ScoreFunction, Space, Vector, bound
@@ -121,10 +122,10 @@ class MultiplexedRisk:
         return self.rows if self._problem_size is None else self._problem_size.rows
 
     def row_sample(self) -> RowSample | None:
-        """Where rows may come to this rank."""
-        if self._risk_of is None or RowSubsets.__name__ not in self._abilities:
+        """Of rows that stay where they are."""
+        if self.ranks.share.sampled is None or RowSubsets.__name__ not in self._abilities:
             return None
-        return row_sample(self.ranks, self._risk_of)
+        return row_sample(self.ranks)
 
     def gathered(self) -> Gathered | None:
         """Where memory has room for all rows besides."""

@@ -41,12 +41,25 @@ class Ranks:
         self._combined: list[dict[Slot, float]] = []
         self.broken = False
         """Rank 0 failed in the middle of a request: the others cannot be spoken to any more."""
+        self._within: tuple[Ranks, Slot] | None = None
 
     def put(self, name: str, found: Any) -> None:
         """Have this rank answer requests for `name`, which `bmrm.mpi.kinds` lists, by this object."""
         self.local.put(name, found)
 
     # -- rank 0 ----------------------------------------------------------------------------------
+
+    def asked_within(self, ranks: Ranks, slot: Slot) -> None:
+        """From now on these are rows that `ranks` keep under `slot`, and are asked through them."""
+        self._within = ranks, slot
+
+    @property
+    def _path(self) -> tuple[int, ...]:
+        return () if self._within is None else (*self._within[0]._path, self._within[1].number)
+
+    @property
+    def _all(self) -> Ranks:
+        return self if self._within is None else self._within[0]._all
 
     def ask(self, target: Target, method: str, *arguments: Any, answer: Answer | tuple[Answer, ...] = ()) -> Any:
         """Have all ranks, this one too, call a method; for each of `answer` what it says: see `Answer`.
@@ -67,18 +80,24 @@ class Ranks:
         forget = tuple(self._forget)
         del self._forget[: len(forget)]
         request = Request(
-            target.number if isinstance(target, Slot) else target, method, numbered, tuple(answers), define, forget
+            target.number if isinstance(target, Slot) else target,
+            method,
+            numbered,
+            tuple(answers),
+            define,
+            forget,
+            self._path,
         )
         keeps = self.local.kind_made(request)
         message = encode(request)
-        self.broken = True
+        self._all.broken = True
         send(self.group, message)
         try:
             outcomes = self.local.answer(request, keeps)
         except RefusedError as error:
             self.broken, self.refused = False, error
             raise
-        self.broken = False
+        self._all.broken = False
         self._combined.clear()
         for k, slot in slots:
             outcomes[k] = RemoteScores({slot: 1.0})
@@ -146,5 +165,6 @@ class Ranks:
     def serve(self) -> bool:
         """Answer requests until rank 0 ends; True if it ended well."""
         while (request := receive(self.group)).target != END:
-            self.local.answer(request, self.local.kind_made(request))
+            local = self.local.of(request.within)
+            local.answer(request, local.kind_made(request))
         return bool(request.arguments[0])

@@ -80,6 +80,8 @@ class Request(NamedTuple):
         `plain_array` makes them.
     answer : for each result of the method what becomes of it; empty where there is none.
     define : number to keep under -> linear combination.
+    within : the number under which the ranks keep a sample, if it is asked about its rows; of a sample of a sample
+        both, the outer one first.
     """
 
     target: str | int | Request
@@ -88,6 +90,7 @@ class Request(NamedTuple):
     answer: tuple[Answer | Kept, ...] = ()
     define: Mapping[int, Terms] = NOTHING
     forget: tuple[int, ...] = ()
+    within: tuple[int, ...] = ()
 
 
 class Message(NamedTuple):
@@ -168,7 +171,7 @@ class _Arrays:
 
 
 def _request(parts: list[Any], arrays: _Arrays) -> Request:
-    target, method, arguments, answer, define, forget = parts
+    target, method, arguments, answer, define, forget, within = parts
     return Request(
         _request(target, arrays) if isinstance(target, list) else target,
         method,
@@ -176,6 +179,7 @@ def _request(parts: list[Any], arrays: _Arrays) -> Request:
         tuple([Kept(*one) if isinstance(one, list) else _ANSWERS[one] for one in answer]),
         {int(number): terms for number, terms in define.items()} if define else {},
         tuple(forget),
+        tuple(within),
     )
 
 

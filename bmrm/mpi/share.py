@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -37,6 +37,8 @@ class Share:
     space: Space | None = None
     data: Dataset | None = None
     """The rows, where they may go to other ranks."""
+    sampled: Callable[[NDArray[np.int64]], Risk] | None = None
+    """Collective: the risk over all ranks of some rows of each, numbered from its first; for sums over rows."""
 
     @classmethod
     def of(cls, risk: Risk) -> Share:

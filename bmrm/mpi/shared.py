@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bmrm.checks.sample import sample_loss, sample_risk
 from bmrm.data.dataset import Dataset
@@ -99,8 +100,7 @@ def shared_risk(
     bias : whether a constant feature 1 follows the features.
     columns : scale and shift of the features, applied to weights and gradients instead of the data.
     threads : per rank; None for the cores that the rank does not share.
-    share_rows : whether rows may go to rank 0: samples of them to start from, and all of them where that is faster.
-        Rows that are larger than memory stay.
+    share_rows : whether all rows may go to rank 0, where that is faster; rows that are larger than memory stay.
     guarding : what ranks hold back of their rows, for a loss that decomposes; None for nothing.
     gathered : rows of all ranks above which a loss that can do without does not gather scores (`SortsOverRanks`).
     """
@@ -126,7 +126,12 @@ def shared_risk(
     by_sorting = summary.rows > gathered and provides(loss, SortsOverRanks)
     make = _by_rows if loss.decomposes != "no" else _sorted_sample if by_sorting else _whole_sample
     share, whole = make(data, loss, mpi, summary, each, options)
-    share = replace(share, data=data if share_rows else None)
+
+    def sampled(rows: NDArray[np.int64]) -> Risk:
+        return shared_risk(data.select(rows), loss, group, summary=summary, threads=threads, **options)
+
+    may_sample = sampled if loss.decomposes == "rows" and guarding is None else None
+    share = replace(share, data=data if share_rows else None, sampled=may_sample)
     may_go = risk_of if share_rows else None
     return MultiplexedRisk(share, mpi, whole=whole, risk_of=may_go, guarding=guarding)
 

@@ -1,9 +1,9 @@
 """What a risk may offer besides value and subgradient; asked for with `ability(risk, kind)`.
 
 Four abilities concern subsets of rows; they have different requirements. `RowSubsets` can be offered by a user's risk
-and over ranks. `ModifiedLoss` needs a loss that can be changed. `RowSample` makes a risk in one process, with a free
-intercept of its own; ranks must be allowed to share rows. `RowParts` exists in one process, for losses without
-parameters; a free intercept stays as it is.
+and over ranks. `ModifiedLoss` needs a loss that can be changed. `RowSample` makes a risk with a free intercept of its
+own; over ranks rows stay where they are. `RowParts` exists in one process, for losses without parameters; a free
+intercept stays as it is.
 """
 
 from __future__ import annotations

@@ -3,6 +3,7 @@
 Rank 0 prints one JSON line.
 """
 
+import gc
 import json
 import sys
 
@@ -14,7 +15,7 @@ from bmrm.mpi.dealing import deal_out, gather_rows
 from bmrm.mpi.launch import open_group
 from bmrm.mpi.leading import lead
 from bmrm.mpi.shared import shared_risk
-from bmrm.problem import ability
+from bmrm.problem import Scored, ability
 from bmrm.problem.abilities import Gathered, RowSample, Traffic
 from bmrm.regularizers.l2 import L2
 from bmrm.risk.intercept import FreeIntercept
@@ -54,23 +55,50 @@ def dealing(group):
     return {"places": said, "gathered": gathered.X[:, 0].tolist(), "groups": gathered.targets.groups.tolist()}
 
 
+def about(sample, w):
+    """A sample, and a sample of it: values, second derivatives, and what solvers find."""
+    within = ability(sample, RowSample).sample(15, 6)
+    scored = ability(sample, Scored)
+    curve = scored.phi.along(scored.map.matvec(w), scored.map.matvec(w[::-1] - w))
+    free = isinstance(sample, FreeIntercept)
+    return {
+        "values": [risk.value_and_subgradient(w)[0] for risk in (sample, within, sample)],
+        "slopes": [risk.value_and_subgradient(w)[1].tolist() for risk in (within, sample)],
+        "along": [part.tolist() for part in curve(np.array([0.3, 0.9]))],
+        "gram": []
+        if free or not scored.phi.facts.smooth
+        else scored.map.gram(scored.phi.hessian_diagonal(scored.map.matvec(w))).tolist(),
+        "bundle": SOLVERS.make("line_search_bundle", {"tolerance": 1e-9}).minimize(sample, L2(0.01)).objective,
+        "auto": SOLVERS.make("auto", {"tolerance": 1e-9}).minimize(within, L2(0.01)).objective,
+    }
+
+
+def kept(risk):
+    """How many objects the ranks keep, once something else was asked than what dropped some."""
+    gc.collect()
+    if not hasattr(risk, "ranks"):
+        return 0
+    risk.value_and_subgradient(np.zeros(risk.dim))
+    return risk.ranks.local.held
+
+
 def on_lead(free):
     def lead_with(risk):
         whole = FreeIntercept(risk) if free else risk
         found = SOLVERS.make("auto", {"tolerance": 1e-7}).minimize(whole, L2(0.01))
         drawn, gathered = ability(whole, RowSample), ability(whole, Gathered)
-        w = np.linspace(-1.0, 1.0, risk.dim)
+        w, before = np.linspace(-1.0, 1.0, risk.dim), kept(risk)
         values = [whole.value_and_subgradient(w)[0]]
         if gathered is not None:
             values.append(gathered.gathered().value_and_subgradient(w)[0])
-        sample = None if drawn is None else drawn.sample(40, 5).value_and_subgradient(w)[0]
         return {
             "objective": found.objective,
             "bound": found.lower_bound,
             "status": found.status.name,
             "solver": found.solver,
             "values": values,
-            "sample": sample,
+            "sample": None if drawn is None else about(drawn.sample(40, 5), w),
+            "kept": None if drawn is None else kept(risk) - before,
             "traffic": ability(whole, Traffic) is not None,
         }
 

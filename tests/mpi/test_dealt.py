@@ -56,7 +56,19 @@ def test_rank_0_with_all_rows_has_the_same_risk(loss, one, several):
     _, found = several
     mine, alone = found[f"{loss} True"], one[f"{loss} True"]
     assert mine["values"] == pytest.approx([alone["values"][0]] * 2, rel=1e-12)
-    assert mine["sample"] == (None if alone["sample"] is None else pytest.approx(alone["sample"], rel=1e-12))
+
+
+@pytest.mark.parametrize("loss", CASES)
+@pytest.mark.parametrize("shared", [True, False])
+def test_samples_have_the_same_rows_on_any_number_of_ranks_which_stay(loss, shared, one, several):
+    mine, alone = several[1][f"{loss} {shared}"], one[f"{loss} {shared}"]
+    if loss not in ("hinge", "logistic", "softmax"):
+        assert mine["sample"] is alone["sample"] is None
+        return
+    for name, expected in alone["sample"].items():
+        near = 1e-8 if name in ("bundle", "auto") else 1e-12
+        assert np.allclose(mine["sample"][name], expected, rtol=near, atol=1e-12), name
+    assert mine["kept"] == 0
 
 
 @pytest.mark.parametrize("loss", CASES)
@@ -71,9 +83,8 @@ def test_auto_solves_small_problems_on_rank_0_where_rows_may_go_there(loss, one,
 
 
 @pytest.mark.parametrize("loss", CASES)
-def test_rows_stay_where_they_are_unless_they_may_go(loss, several):
+def test_rows_are_not_gathered_unless_they_may_go(loss, several):
     _, found = several
-    assert found[f"{loss} False"]["sample"] is None
     assert len(found[f"{loss} False"]["values"]) == 1
 
 
