@@ -1,8 +1,8 @@
 """`python -m bmrm.run config.yaml`: one training, alone or under mpirun.
 
 Exit status: 0 converged; 3 stopped before that, with a usable point and all files; 2 bad config or data, nothing
-written; 4 results could not be written; 130 Ctrl-C before there was a point; 1 anything else, NON_FINITE and NOT_CONVEX
-too.
+written; 4 results could not be written, or not all measured for lack of memory; 130 Ctrl-C before there was a point; 1
+anything else, NON_FINITE and NOT_CONVEX too.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from bmrm.mpi.group import Alone, Group, OtherRankError
 from bmrm.mpi.launch import open_group
 from bmrm.problem import IncompatibleError, InputError, OutputError
 from bmrm.solvers._core.interrupt import terminated
-from bmrm.words import shortened
+from bmrm.words import short_of_memory, shortened
 
 if TYPE_CHECKING:
     from bmrm.app.pipeline.train import Fit, Outcome
@@ -157,7 +157,7 @@ def _say_where_it_would_go_on(group: Group, directory: str) -> None:
 
 
 def _ended(outcome: Outcome) -> int:
-    """Say what contradicts what, and what could not be written; the exit status."""
+    """Say what contradicts what, and what could not be measured or written; the exit status."""
     for complaint in [*filter(None, [outcome.summary["message"]]), *outcome.complaints]:
         print(f"bmrm: {complaint}", file=sys.stderr)
     if not outcome.written:
@@ -229,6 +229,9 @@ def _said(error: BaseException) -> int:
     if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
         print(f"bmrm: {shortened(str(error.filename))}: {error.strerror}", file=sys.stderr)
         return BAD_INPUT
+    if isinstance(error, MemoryError):
+        print(f"bmrm: {short_of_memory(error)}", file=sys.stderr)
+        return FAILED
     if cause is None:
         traceback.print_exception(error)
         return FAILED

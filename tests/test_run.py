@@ -68,6 +68,36 @@ def test_a_run_converges_writes_six_files_and_returns_0(job, capsys):
         assert words in printed
 
 
+@pytest.mark.parametrize(
+    "place", ["bmrm.app.pipeline.train.scores_of", "bmrm.metrics.evaluate", "bmrm.metrics.curves.drawn"]
+)
+def test_without_memory_for_measures_there_is_a_model_all_the_same(place, job, capsys, monkeypatch):
+    assert run() == 0
+    expected = bmrm.load_model("out/model.npz").weights
+
+    def refused(*arguments):
+        raise MemoryError("no room for 8 rows")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(place, refused)
+        assert run() == 4
+    assert capsys.readouterr().err.splitlines()[-1].endswith("memory is short: no room for 8 rows")
+    assert np.array_equal(bmrm.load_model("out/model.npz").weights, expected)
+    values = summary()
+    assert values["status"] == "CONVERGED"
+    assert "data.test: not" in values["notes"][-1]
+    assert set(values["metrics"]) == ({"train", "test"} if place.endswith("drawn") else set())
+
+
+def test_without_memory_elsewhere_there_is_one_line(job, capsys, monkeypatch):
+    def refused(*arguments, **options):
+        raise MemoryError
+
+    monkeypatch.setattr("bmrm.app.pipeline.train.load", refused)
+    assert run() == 1
+    assert capsys.readouterr().err == "bmrm: memory is short\n"
+
+
 def test_the_files_say_the_same_and_agree_with_python(job):
     assert run() == 0
     values = summary()

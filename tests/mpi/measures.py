@@ -5,11 +5,14 @@ Rank 0 prints one JSON line: by loss the measures over all ranks, and those of t
 
 import json
 import sys
+from contextlib import nullcontext
 from dataclasses import replace
+from unittest import mock
 
 import numpy as np
 
 from bmrm.app.model import Model
+from bmrm.app.pipeline import train
 from bmrm.app.pipeline.train import measure_parts
 from bmrm.checks.plug_in import groups_for, targets_for
 from bmrm.data.dataset import Dataset
@@ -47,12 +50,22 @@ def main(_):
         names = [f"{one.stem}@1.5" if one.needs_number(loss) else one.name for one in fitting(loss)]
         mine = rows.part(BORDERS[group.rank], BORDERS[group.rank + 1])
         led = model if group.rank == 0 else None
-        shared, curves = measure_parts(led, loss, {"test": mine}, group, names)
+        shared = measure_parts(led, loss, {"test": mine}, group, names)
         if group.rank == 0:
-            alone, same = measure_parts(model, loss, {"test": rows}, Alone(), names)
-            answers[name] = [shared["test"], alone["test"], curves["curves"], same["curves"]]
+            alone = measure_parts(model, loss, {"test": rows}, Alone(), names)
+            tables = [one.table["test"] for one in (shared, alone)]
+            answers[name] = [*tables, *(one.curves["curves"] for one in (shared, alone))]
+    patched = mock.patch.object(train, "scores_of", without_memory)
+    with patched if group.rank == 1 else nullcontext():
+        short = measure_parts(led, loss, {"train": mine, "test": mine}, group)
     if group.rank == 0:
+        answers["short of memory"] = [short.table, short.curves, short.missing]
         print(json.dumps(answers))
+
+
+def without_memory(*arguments):
+    """In place of scores."""
+    raise MemoryError("nothing is left")
 
 
 def case(loss, weighted):

@@ -40,9 +40,16 @@ def flat(value):
 
 def test_every_curve_is_that_of_one_rank(answers):
     seen = set()
-    for name, (*_, shared, alone) in answers.items():
+    for name in CASES:
+        *_, shared, alone = answers[name]
         assert list(shared) == list(alone), name
         for curve in alone:
             assert flat(shared[curve]) == pytest.approx(flat(alone[curve]), rel=1e-9), (name, curve)
         seen |= set(alone)
     assert seen == set(CURVES)
+
+
+def test_parts_for_which_one_rank_has_no_memory_are_not_measured(answers):
+    table, curves, missing = answers["short of memory"]
+    assert table == curves == {}
+    assert missing == [f"data.{part}: not measured: memory is short: nothing is left" for part in ("train", "test")]

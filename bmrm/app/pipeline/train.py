@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from types import NoneType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -55,9 +55,13 @@ from bmrm.risk.scaling import SCALINGS
 from bmrm.solvers import SOLVERS
 from bmrm.solvers._core.auto.rules import ALONE
 from bmrm.solvers._core.interrupt import Interrupt
+from bmrm.words import short_of_memory
 
 if TYPE_CHECKING:
     from bmrm.mpi.communicator import MpiGroup
+
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -67,7 +71,8 @@ class Outcome:
     Attributes
     ----------
     status, summary, directory : as named.
-    written : whether all results were written; `complaints` lists what was not, and why. The picture is not a result.
+    written : whether all results were measured and written; `complaints` lists what was not, and why. The picture is
+        none.
     """
 
     status: Status
@@ -227,7 +232,7 @@ def _train(
             # a search may end with another loss than it was given; ranks without the model judge nothing
             loss = problem.loss if model is None else model.loss
             measured = parts if guard is None else {}  # by scores
-            metrics, curves = measure_parts(model, loss, measured, group, settings["output"]["metrics"], threads)
+            measures = measure_parts(model, loss, measured, group, settings["output"]["metrics"], threads)
         model = model if featured is None or model is None else featured.model(model)
         alone = model is not None and ALONE in model.solution.solver
         over_ranks = _over_ranks(loaded, problem, group, alone, quiet)
@@ -235,7 +240,7 @@ def _train(
             return None
         earlier = _seconds(found.start)
         phases.earlier = earlier
-        summary = _summary(model, loaded, metrics, facts, group, threads, phases) | over_ranks
+        summary = _summary(model, loaded, measures.table, facts, group, threads, phases) | over_ranks
         if over_ranks:
             summary["row_sharing"] = sharing.plain(dealt, alone)
         if search:
@@ -244,11 +249,11 @@ def _train(
             summary["followed"] = listed(model.solution.details[DETAILS])
         if model.calibration is not None:
             summary["calibration"] = model.calibration.header()
-        if loaded.notes:
-            summary["notes"] = list(loaded.notes)
+        if loaded.notes or measures.missing:
+            summary["notes"] = [*loaded.notes, *measures.missing]
         if earlier:
             summary["resumed"] = {"seconds": earlier}
-        return _write(replace(model, header={**model.header, "problem": facts}), summary, curves, settings, phases)
+        return _write(replace(model, header={**model.header, "problem": facts}), summary, measures, settings, phases)
 
 
 def _problem(settings: Mapping[str, Any], group: Group) -> tuple[fingerprint.Facts, Problem]:
@@ -451,7 +456,7 @@ def _goal(settings: Mapping[str, Any], summary: Mapping[str, Any]) -> float | No
 
 
 def _write(
-    model: Model, summary: dict[str, Any], curves: Mapping[str, Any], settings: Mapping[str, Any], phases: Phases
+    model: Model, summary: dict[str, Any], measures: Measures, settings: Mapping[str, Any], phases: Phases
 ) -> Ended:
     """Write the files of the run, if there is a point."""
     from bmrm.app.pipeline.write import draw_run, write_run, write_seconds
@@ -462,7 +467,7 @@ def _write(
         return Outcome(status, summary, directory), title, "no files: there is no usable point"
     try:
         with phases("write", str(directory)):
-            complaints = write_run(directory, model, summary, settings, curves)
+            complaints = [*measures.missing, *write_run(directory, model, summary, settings, measures.curves)]
     except OutputError as error:
         return Outcome(status, summary, directory, False, (str(error),)), title, None
     written, where = not complaints, f"files in {directory}"
@@ -529,6 +534,21 @@ def _follow(output: Mapping[str, Any], stop: Stopping | None) -> Follow | None:
     return Follow.of(output["follow"] or (), output["follow_every"], stop)
 
 
+class Measures(NamedTuple):
+    """What was measured; table and curves are empty but on rank 0.
+
+    Attributes
+    ----------
+    table : part -> measure -> number.
+    curves : of the last part, for curves.json.
+    missing : what was not measured since memory is short, in words: what was trained is not lost for it.
+    """
+
+    table: dict[str, dict[str, float | None]]
+    curves: dict[str, Any]
+    missing: list[str]
+
+
 def measure_parts(
     model: Model | None,
     loss: Any,
@@ -536,32 +556,52 @@ def measure_parts(
     group: Group,
     metrics: Sequence[str] | None = None,
     threads: int | None = None,
-) -> tuple[dict[str, dict[str, float | None]], dict[str, Any]]:
+) -> Measures:
     """Collective: measures of every part, by default those that the loss names, and the curves of the last part.
 
-    Both are {} except on rank 0. Rows must be scaled as for the model. The curves, for curves.json, are of the test
-    rows; of the validation rows where there are none, else of the training rows.
+    Rows must be scaled as for the model. The curves are of the test rows; of the validation rows where there are none,
+    else of the training rows.
     """
     labels = group.broadcast(None if model is None else model.label_codes)
     weights = group.broadcast_array(None if model is None else model.weights)
     intercept = group.broadcast_array(None if model is None else model.intercept)
     arrays, calibration = (None, None) if model is None else (model.arrays, model.calibration)
     names = names_of_measures(loss, calibration) if metrics is None else metrics
-    table: dict[str, dict[str, float | None]] = {}
+    found = Measures({}, {}, [])
     profiles: dict[str, Any] = {}
-    curves: dict[str, Any] = {}
     for part, data in parts.items():
-        scores, where = scores_of(data, weights, intercept, threads), f"data.{part}"
+        where = f"data.{part}"
+        scores, words = _in_memory(partial(scores_of, data, weights, intercept, threads), group)
+        if scores is None:
+            found.missing.append(f"{where}: not measured: {words}")
+            continue
         rows = scored(scores, data.targets, loss, labels, group, arrays=arrays, calibration=calibration, part=where)
-        if rows is not None:  # the other ranks import no measures
-            from bmrm.metrics import evaluate
-            from bmrm.metrics.curves import drawn, profile_of
+        if rows is None:  # the other ranks import no measures
+            continue
+        from bmrm.metrics import evaluate
+        from bmrm.metrics.curves import drawn, profile_of
 
+        try:
             rows = rows if rows.groups is not None else rows.ordered  # once, for all that sorts them
-            table[part], profiles[part] = evaluate(names, rows), profile_of(rows)
+            found.table[part] = evaluate(names, rows)
+            profiles[part] = profile_of(rows)
             if part == [*parts][-1]:
-                curves = {"format": 1, "part": part, "data": profiles, **drawn(rows, loss, names)}
-    return table, curves
+                found.curves.update({"format": 1, "part": part, "data": profiles, **drawn(rows, loss, names)})
+        except MemoryError as error:
+            found.missing.append(f"{where}: not all is measured: {short_of_memory(error)}")
+    return found
+
+
+def _in_memory(work: Callable[[], T], group: Group) -> tuple[T | None, str]:
+    """Collective: what each rank makes; None on all, and why, where one has no memory for it."""
+    found, words = None, None
+    try:
+        found = work()
+    except MemoryError as error:
+        words = short_of_memory(error)
+    said = group.gather(words)
+    words = group.broadcast(None if said is None else next(filter(None, said), None))
+    return (found, "") if words is None else (None, words)
 
 
 def _watch(settings: Mapping[str, Any], facts: fingerprint.Facts, start: From, phases: Phases, show: Callback) -> Watch:
