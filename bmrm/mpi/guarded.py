@@ -272,9 +272,9 @@ ALLOWED: Mapping[str, tuple[Answer, ...]] = {
 ONE_BY_ONE = "sums over rows that rank 0 chooses"
 PAIRS = "products of two features, which few rows may have together"
 REVEALS: Mapping[tuple[str, str], str] = {
-    ("map", "gram_product"): PAIRS,
     ("map", "active"): "how many rows matter at a point",
     ("parts", "gram"): PAIRS,
+    ("parts", "gram_product"): PAIRS,
     ("parts", "gram_blocks"): PAIRS,
     ("parts", "gram_work"): PAIRS,
     ("phi", "breakpoints"): "where on a line each row has its kink, which is its score",

@@ -28,8 +28,8 @@ PHI = (
 
 KINDS = {
     "risk": _kind(lambda rank: rank.share.risk, "value_and_subgradient"),
-    "map": _kind(lambda rank: rank.share.map, "matvec rmatvec rmatvec_parts diagonal gram_product active"),
-    "parts": _kind(Parts, "value_and_subgradient plane_at pulled gram gram_blocks gram_work"),
+    "map": _kind(lambda rank: rank.share.map, "matvec rmatvec rmatvec_parts diagonal active"),
+    "parts": _kind(Parts, "value_and_subgradient plane_at pulled gram gram_product gram_blocks gram_work"),
     "phi": _kind(lambda rank: rank.share.phi, PHI, along="curve", moreau_along="curve"),
     "curve": _kind(None, "__call__"),
     SCORES: _kind(lambda rank: KeptScores(), "itself product"),

@@ -47,6 +47,15 @@ class CountsProducts(Protocol):
         ...
 
 
+@runtime_checkable
+class CountsShares(Protocol):
+    """A map that copies rows whose weights are not 0."""
+
+    def product_share(self, weights: Floats) -> float:
+        """Share of the rows in a product with their Gram matrix."""
+        ...
+
+
 # -- on every rank ---------------------------------------------------------------------------------
 
 
@@ -54,6 +63,7 @@ class Parts:
     """What this rank computes in parts, of its rows or of its columns."""
 
     def __init__(self, rank: Rank) -> None:
+        self._rank = rank
         self._map: Any = rank.share.map
         self._phi: Any = rank.share.phi
 
@@ -73,6 +83,12 @@ class Parts:
 
     def _pulled(self, slope: Floats, parts: int) -> Floats | Pieces:
         return cast("Floats | Pieces", self._map.rmatvec_parts(slope, parts) if parts else self._map.rmatvec(slope))
+
+    def gram_product(self, weights: Floats, w: Vector) -> tuple[Vector, float]:
+        """As of `LinearMap`, and what share of a pass over all rows it takes."""
+        map = self._map
+        share = map.product_share(weights) if provides(map, CountsShares) else 1.0
+        return map.gram_product(weights, w), share * self._rank.share.rows / max(1, self._rank.rows)
 
     def gram(
         self, weights: Floats, columns: NDArray[np.int64] | None, part: int, parts: int, before: Floats | None
@@ -174,7 +190,12 @@ class RemoteMap:
         return self.ranks.array("map", "diagonal", weights)
 
     def gram_product(self, weights: RemoteScores, w: Vector) -> Vector:
-        return self.meter.timed(1.0, self.ranks.array, "map", "gram_product", weights, w)
+        begin, share = self.meter.begin(), 1.0
+        try:
+            found, share = self.ranks.ask("parts", "gram_product", weights, w, answer=(SUM, SUM))
+            return cast(Vector, found)
+        finally:
+            self.meter.end(begin, share)
 
     @half_pass
     def gram(self, weights: RemoteScores, columns: NDArray[np.int64] | None = None) -> Floats:

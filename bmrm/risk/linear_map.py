@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import weakref
+from collections.abc import Callable, Iterator
 from copy import copy
+from dataclasses import dataclass
 from itertools import combinations, pairwise
 from typing import Any
 
@@ -31,8 +33,30 @@ CHUNK_ROWS = 512
 """Least rows of a chunk: fewer would cost more in calls than the cache saves."""
 MOST = 0.8
 """Largest share of the rows, those with a non-zero slope, up to which they are visited one by one."""
+COPIED, LARGE = 0.3, 400_000
+"""Largest share of the rows that is copied for products with their Gram matrix, and entries times scores of all above
+which that is done: from a cache rows are read as fast where they are."""
 NO_TOTAL = np.empty(0)
 """Stands for a sum of slopes that is not needed."""
+
+
+@dataclass(frozen=True)
+class _Weighted:
+    """A copy of the rows whose weights are not 0.
+
+    Attributes
+    ----------
+    map, rows, weights : of them, their numbers, and their weights.
+    """
+
+    map: DataMap
+    rows: NDArray[np.int64]
+    weights: Array
+
+    def serves(self, weights: Array) -> bool:
+        """Whether nobody has changed them meanwhile."""
+        same = np.count_nonzero(weights) == np.count_nonzero(self.weights)
+        return same and np.array_equal(weights[self.rows], self.weights)
 
 
 class DataMap:
@@ -80,6 +104,9 @@ class DataMap:
         self._shapes = self._shape_of(self.inputs), self._shape_of(self.features)
         self.needs_total = bias or self.columns.shift is not None
         self._spans: list[Span] | None = None
+        self._weights: Callable[[], Array | None] = lambda: None
+        self._weighted: _Weighted | None = None
+        """The last weights that were asked for, and their rows if these are few."""
 
     def metered(self, meter: Meter) -> DataMap:
         """The same map, whose products are charged to `meter`."""
@@ -142,10 +169,15 @@ class DataMap:
 
     @half_pass
     def diagonal(self, weights: Array) -> Vector:
-        """The diagonal of A' diag(weights) A, a new array (dim,); for one score per row."""
-        if self.scores_per_row != 1:
-            raise IncompatibleError("the diagonal of the Hessian is known for one score per row only")
-        return diagonal(self.X, self.columns, self.bias, plain(weights))
+        """The diagonal of `gram(weights)`, a new array (dim,), weights as of `gram`."""
+        some = self._rows_of(weights)
+        X, c = (self.X, plain(weights)) if some is None else (some.map.X, some.weights)
+        if self.scores_per_row == 1:
+            return diagonal(X, self.columns, self.bias, c)
+        total = c.sum(axis=1, keepdims=True)
+        own = c - np.divide(c**2, total, out=np.zeros_like(c), where=total > 0.0)
+        table = [diagonal(X, self.columns, self.bias, np.ascontiguousarray(column)) for column in own.T]
+        return np.column_stack(table).ravel()
 
     @half_pass
     def gram(self, weights: Array, columns: NDArray[np.int64] | None = None) -> Array:
@@ -175,11 +207,42 @@ class DataMap:
         return added(self.workers.map(part, self._split(0, self.rows, count)))
 
     def gram_product(self, weights: Array, w: Vector) -> Vector:
-        """`gram(weights)` times w, a new array (dim,), weights as of `gram`."""
-        return self.meter.timed(self.share, self._gram_product, weights, w)
+        """`gram(weights)` times w, a new array (dim,), weights as of `gram`.
+
+        A pass over the rows whose weights are not 0. Where these are few, and sparse, they are copied, until other
+        weights are asked for or these are gone.
+        """
+        begin = self.meter.begin()
+        try:
+            some = self._rows_of(weights)
+            if some is not None:
+                return some.map._gram_product(some.weights, w)
+            return self._gram_product(plain(weights), w)
+        finally:
+            self.meter.end(begin, self.share * self.product_share(weights))
+
+    def product_share(self, weights: Array) -> float:
+        """Share of the rows in the last product with these weights."""
+        some = self._weighted if self._weights() is weights else None
+        return 1.0 if some is None else some.rows.size / max(1, self.rows)
+
+    def _rows_of(self, weights: Array) -> _Weighted | None:
+        """A copy of the rows whose weights are not 0, where that is worth it."""
+        if self.X.full or not self.X.resident or self.X.nnz * self.scores_per_row <= LARGE:
+            return None
+        if self._weights() is not weights:
+            self._weights, self._weighted = weakref.ref(weights), None
+            if 0 < self.active(weights) <= COPIED * self.rows:
+                rows = active_rows(plain(weights))
+                map = self.alike(self.X.select(rows, self.meter.check))
+                map.meter = UNMETERED
+                self._weighted = _Weighted(map, rows, plain(weights)[rows])
+        if self._weighted is not None and not self._weighted.serves(plain(weights)):
+            self._weighted = None
+        return self._weighted
 
     def _gram_product(self, weights: Array, w: Vector) -> Vector:
-        weights, (v, offset) = plain(weights), self.inward(w)
+        v, offset = self.inward(w)
         part = self._part_of_one if self.scores_per_row == 1 else self._part_of_many
 
         def work(span: Span) -> tuple[Array, Array]:

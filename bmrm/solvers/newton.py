@@ -21,7 +21,7 @@ from bmrm.solvers._core.instead import instead, name_of
 from bmrm.solvers._core.monitor import IterativeSolver, Monitor, Step, Steps
 from bmrm.solvers._core.newton.ahead import MOST, ahead
 from bmrm.solvers._core.newton.models import CgModel, DenseModel, NewtonStep, model_for
-from bmrm.solvers._core.newton.preconditioners import Costs, rows_for_blocks
+from bmrm.solvers._core.newton.preconditioners import Costs, factoring, rows_for_blocks
 from bmrm.solvers._core.newton.row_space import RowGram, rank_at_most
 from bmrm.solvers._core.newton.smooth_point import Objective, SmoothPoint
 from bmrm.solvers._core.row_start import start_from_sample
@@ -103,8 +103,6 @@ class Newton(IterativeSolver):
 
 CG_ITERATIONS = 40.0
 """Assumed number of Hessian products of a step by CG, when its cost is compared with that of a Cholesky step."""
-FACTOR_SPEED = 20.0
-"""Operations of a Cholesky factorisation that take the time of one product of two entries of a sparse row."""
 STEPS = 4.0
 """Steps over which the cost of the inner products of rows, formed once, is distributed."""
 CHEAP = 4.0
@@ -185,10 +183,10 @@ class Run:
         a_pass = 2.0 * phi.facts.scores_per_row * size.entries / size.ranks
         of = {"cg": CG_ITERATIONS * a_pass}
         if separable and blocks is None:
-            of["dense"] = costs.passes * a_pass + risk.dim**3 / 3.0 / FACTOR_SPEED
+            of["dense"] = costs.passes * a_pass + factoring(risk.dim)
         if rows is not None:
             rank = rank_at_most(phi.facts, rows.parts.rows)
-            of["rows"] = costs.of_rows * a_pass / STEPS + rank**3 / 3.0 / FACTOR_SPEED
+            of["rows"] = costs.of_rows * a_pass / STEPS + factoring(rank)
         return min(of, key=lambda name: of[name])
 
     def go(self) -> Steps:

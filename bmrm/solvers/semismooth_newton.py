@@ -20,7 +20,7 @@ from bmrm.problem import (
     ability,
     provides,
 )
-from bmrm.problem.abilities import RowParts
+from bmrm.problem.abilities import ProblemSize, RowParts
 from bmrm.registry import parameter
 from bmrm.solvers import register
 from bmrm.solvers._core.augmented_lagrangian import FEW, AugmentedLagrangian, Subproblem, is_solved, unit_of
@@ -29,6 +29,7 @@ from bmrm.solvers._core.certificate import plane_bound
 from bmrm.solvers._core.dense_matrix import WIDEST, refused
 from bmrm.solvers._core.instead import instead, name_of
 from bmrm.solvers._core.monitor import IterativeSolver, Monitor, Step, Steps
+from bmrm.solvers._core.newton.preconditioners import Costs, factoring
 from bmrm.solvers._core.newton.row_space import RowGram
 from bmrm.solvers._core.rounding import Proof
 from bmrm.solvers._core.row_start import SampleMinimum, start_from_sample
@@ -38,13 +39,13 @@ from bmrm.solvers._core.working_set_newton import aimed
 
 @register(
     "semismooth_newton",
-    problem="losses of one score with a proximal map, kinks or none; l1, elastic_net, and l2 in few features or rows;"
-    " with l2 also multiclass_hinge",
-    needs="Scored with a proximal map; a dense Hessian, with l1 that of a working set of columns",
+    problem="losses of one score with a proximal map, kinks or none, with l2, l1 and elastic_net; with l2 also"
+    " multiclass_hinge",
+    needs="Scored with a proximal map; with l1 a dense Hessian of a working set of columns",
     certificate="the multipliers, which are slopes of the loss: a plane, by eq. 15 of the KDD paper; with l1 alone"
     " scaled to be feasible",
     cost="1 pass and Newton steps: the Gram matrix of the rows at a kink, or their inner products, a Cholesky factor,"
-    " 1 pass over rows near one",
+    " 1 pass over rows near one; or conjugate gradients, a pass over the rows at a kink each",
     source="Li, Sun & Toh 2018",
     abilities=("Scored",),
     refuses=("kinked regularizer with several scores", "free intercept with several scores"),
@@ -62,7 +63,9 @@ class SemismoothNewton(IterativeSolver):
     minimising f. Newton's matrix lambda + A' env''(z) A depends only on the rows at a kink of a piecewise linear loss,
     which become few; if they are fewer than dimensions, the system is solved in their inner products (Woodbury), in
     those of all rows, formed once, if all are fewer. With several scores per row env'' is a matrix for each row,
-    diag(c) - c c' / sum(c) over the classes at the kink. Then s is set to u, and sigma is increased (and made smaller
+    diag(c) - c c' / sum(c) over the classes at the kink. Where a matrix would be too large, or take longer for sparse
+    rows, the system is solved by conjugate gradients with its diagonal as preconditioner, until .3 of the gradient
+    remain. Then s is set to u, and sigma is increased (and made smaller
     again where 16 rounds have not solved a subproblem, whose envelope is too sharp then). At every step u proves the
     bound -phi*(u) - ||A'u||^2 / (2 lambda); the gap is the sum of the subproblem's error, ||gradient||^2 / (2 lambda),
     and that of the multipliers, and a subproblem ends as soon as the first is the smaller.
@@ -72,9 +75,9 @@ class SemismoothNewton(IterativeSolver):
     is then Omega(w) + Omega*(-A'u) + <w, A'u>; without an l2, u is made smaller until max |A'u| <= l1, and the error
     counts what the bound loses by that. There subproblems have an l1 that is smaller by a share of the tolerance.
 
-    After the first subproblem, where there is an l2, slopes change mainly in rows near a kink: Newton's method
-    continues on a copy of these rows alone, the slopes of the others being a linear term, until this smaller problem is
-    solved; then all rows are evaluated again. An iteration is such an evaluation. `details` has `slope`, the
+    After the first subproblem, where there is an l2 and a matrix, slopes change mainly in rows near a kink: Newton's
+    method continues on a copy of these rows alone, the slopes of the others being a linear term, until this smaller
+    problem is solved; then all rows are evaluated again. An iteration is such an evaluation. `details` has `slope`, the
     multipliers at the end (Scores: only for a solver on the same risk), `penalties`, the number of their updates, and
     the Newton `steps`.
 
@@ -84,16 +87,15 @@ class SemismoothNewton(IterativeSolver):
     With l2 and little data (at most 150,000 entries, on one rank), and where nobody asks for each iteration
     (`callback`), none is recorded but the first, and those from where the multipliers prove the tolerance.
 
-    Over ranks a loss of several scores per row takes more iterations, and longer than on one rank.
-
     Memory: 18 dim^2 + 96 scores + 0.3 data bytes, scores being rows times the scores of each, data the size of the
-    rows, some of which are copied; 24 scores^2 instead of the first where rows are fewer than 0.7 dim; with l1 32 W^2,
-    W being twice the number of weights in use, 64 at least.
+    rows, some of which are copied; 24 scores^2 instead of the first where rows are fewer than 0.7 dim; 104 dim with
+    conjugate gradients; with l1 32 W^2, W being twice the number of weights in use, 64 at least.
 
     Parameters
     ----------
     sigma : the first penalty, in units of a row's curvature.
-    growth : its factor when the multipliers are updated.
+    growth : its factor when the multipliers are updated. Null: 2, and 1.5 for conjugate gradients, which take the
+        longer the larger the penalty is.
     sample : share of the rows in a subproblem that provides the start, 0 for none; not used with a `start`. Null: 0.05,
         but none for up to 150,000 entries.
     seed : of the sample.
@@ -101,14 +103,17 @@ class SemismoothNewton(IterativeSolver):
     Raises
     ------
     IncompatibleError
-        The risk has no proximal map (use `line_search_bundle` or `lbfgs`), there are more features, and more rows, than
-        a dense matrix can hold (with l2), or several scores per row with a free intercept (use `dual_coordinate`) or
-        with l1 (use `line_search_bundle`), or the regularizer is none of `l2`, `l1` and `elastic_net` (use `bundle`).
+        The risk has no proximal map (use `line_search_bundle` or `lbfgs`), several scores per row with a free intercept
+        (use `dual_coordinate`) or with l1 (use `line_search_bundle`), rows are larger than memory and features more
+        than a dense matrix can hold (use `line_search_bundle`), or the regularizer is none of `l2`, `l1` and
+        `elastic_net` (use `bundle`).
     """
 
     superlinear: ClassVar[bool] = True
     sigma: float = parameter(0.3, above=0.0, doc="first penalty, per row", example=3.0)
-    growth: float = parameter(2.0, above=1.0, doc="factor of the penalty when multipliers change", example=4.0)
+    growth: float | None = parameter(
+        None, above=1.0, doc="factor of the penalty when multipliers change; null chooses", example=4.0
+    )
     sample: float | None = parameter(
         None, least=0.0, below=1.0, doc="share of rows for the start; null chooses", example=0.3
     )
@@ -121,6 +126,11 @@ class SemismoothNewton(IterativeSolver):
         return Run(self, run, slope).go(fresh=run.chooses_start and slope is None)
 
 
+ITERATIONS, AT_KINK = 100.0, 0.2
+"""Assumed iterations of conjugate gradients in a Newton step, and share of the rows at a kink, where the cost is
+compared with that of a matrix and its factor."""
+USUAL, CALM = 2.0, 1.5
+"""What a `growth` of null stands for: with a matrix, and with conjugate gradients."""
 STATE = ("point", "sigma", "rows_slopes")
 """Keys of the saved state."""
 SHARP = 2.0
@@ -183,17 +193,20 @@ class Run:
             )
         self.options, self.monitor, self.slope, self.scored = options, monitor, slope, scored
         self.parts = ability(risk, RowParts)
-        why = "" if regularizer.l1 or self._few_rows() else refused(risk.dim)
-        if why:
-            raise IncompatibleError(
-                f"semismooth_newton needs a dense matrix of {risk.dim} x {risk.dim} numbers, {why}, or as few rows, in"
-                " one process; use dual_coordinate or line_search_bundle"
-            )
+        inexact = not regularizer.l1 and not self._few_rows() and self._inexact(phi.facts.scores_per_row)
         monitor.state = self._saved
         rows = None if self.parts is None else RowGram(self.parts)
         self.model = Subproblem(
-            scored.map, phi, regularizer.l1, regularizer.l2, free, rows=rows, check=monitor.budget.check
+            scored.map,
+            phi,
+            regularizer.l1,
+            regularizer.l2,
+            free,
+            rows=rows,
+            inexact=inexact,
+            check=monitor.budget.check,
         )
+        self.growth = options.growth or (CALM if inexact else USUAL)
         self.width, self.trusted = WIDTHS[0], False
         self.penalties = self.steps = 0
         self.state: AugmentedLagrangian | None = None
@@ -205,6 +218,20 @@ class Run:
             return False
         rank = self.parts.rows * max(1, self.scored.of_rows.facts.scores_per_row - 1)
         return rank <= min(WIDEST, FEW * self.monitor.risk.dim)
+
+    def _inexact(self, K: int) -> bool:
+        """Whether systems are solved without a matrix: it would be too large, or take longer for sparse rows."""
+        risk = self.monitor.risk
+        why, size, costs = refused(risk.dim), ability(risk, ProblemSize), Costs.of(risk, K)
+        if why and size is not None and not size.resident:
+            raise IncompatibleError(
+                f"semismooth_newton needs a dense matrix of {risk.dim} x {risk.dim} numbers for rows larger than"
+                f" memory, {why}; use line_search_bundle"
+            )
+        if why or size is None or costs is None or costs.full or not size.resident:
+            return bool(why)
+        of_active = 2.0 * AT_KINK * K * size.entries / size.ranks
+        return ITERATIONS * of_active < max(1.0, 0.5 * (K - 1)) * costs.passes * of_active + factoring(risk.dim)
 
     def _details(self) -> dict[str, Any]:
         details: dict[str, Any] = {"penalties": self.penalties, "steps": self.steps}
@@ -235,8 +262,8 @@ class Run:
                     continue
                 easy = self.steps - before <= EASY
                 before = self.steps
-                most *= options.growth if easy else 1.0
-                growth = options.growth**2 if easy else options.growth
+                most *= self.growth if easy else 1.0
+                growth = self.growth**2 if easy else self.growth
                 state = state.multiplied(max(1.0, min(growth, most / state.sigma)))
                 state = state.aimed_at(aimed(monitor, state.w, self.model.l1, self.model.l2))
                 self.trusted, rounds = True, 0
@@ -304,7 +331,7 @@ class Run:
     def _improved(self, state: AugmentedLagrangian) -> tuple[bool, AugmentedLagrangian]:
         """A Newton step, or several that solve the subproblem for the rows near a kink; returns whether it moved."""
         # without an l2, slopes that stay where they are may leave the smaller problem without a minimum
-        able = self.parts is not None and self.trusted and self.model.l2 > 0.0
+        able = self.parts is not None and self.trusted and self.model.l2 > 0.0 and not self.model.inexact
         near = state.near(self.width, WORTH_IT) if able else None
         if near is None:
             self.steps += 1

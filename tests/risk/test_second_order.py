@@ -14,6 +14,7 @@ from bmrm.losses import LOSSES
 from bmrm.losses.hinge import Hinge
 from bmrm.losses.logistic import Logistic
 from bmrm.problem import IncompatibleError, Scored, ability
+from bmrm.problem.meter import Meter
 from bmrm.risk.intercept import FreeIntercept
 from bmrm.risk.linear import LinearRisk
 from bmrm.risk.linear_map import DataMap
@@ -97,6 +98,40 @@ def test_gram_product_is_that_of_the_matrix(kind, scores):
     for threads in (1, 2):
         map = DataMap(features(kind)[0], scores_per_row=scores, columns=columns, bias=True, workers=Workers(threads))
         np.testing.assert_allclose(map.gram_product(weights, w), map.gram(weights) @ w, atol=1e-12)
+
+
+@pytest.mark.parametrize("scores", [1, 3])
+@pytest.mark.parametrize("kind", ["csr", "ones"])
+def test_few_rows_are_copied_for_their_products(kind, scores, monkeypatch):
+    monkeypatch.setattr("bmrm.risk.linear_map.LARGE", 0)
+    rng = np.random.default_rng(11)
+    shape, meter = (40,) if scores == 1 else (40, scores), Meter()
+    X = sp.random(40, 60, density=0.05, rng=rng, format="csr")
+    columns = Columns(scale=rng.random(60) + 0.5, shift=rng.normal(size=60))
+    X.data[:] = 1.0 if kind == "ones" else X.data
+    rows = Csr.from_scipy(X)
+    map = DataMap(
+        rows.without_unit_values() if kind == "ones" else rows, scores_per_row=scores, columns=columns, bias=True
+    ).metered(meter)
+    weights, w = np.zeros(shape), rng.normal(size=61 * scores)
+
+    def check(active):
+        before = meter.reading
+        np.testing.assert_allclose(map.gram_product(weights, w), map.gram(weights) @ w, atol=1e-12)
+        assert meter.reading - before == pytest.approx(0.5 + active)
+        np.testing.assert_allclose(map.diagonal(weights), np.diagonal(map.gram(weights)), atol=1e-12)
+
+    weights[[3, 7, 30]] = rng.random((3, *shape[1:]))
+    for _ in range(2):
+        check(3 / 40)
+    weights[7] *= 2.0  # in place: the copy does not serve
+    check(1.0)
+    weights[[7, 8]] = weights[[8, 7]]
+    check(1.0)
+    weights = weights[::-1].copy()
+    check(3 / 40)
+    weights = np.ones(shape)
+    check(1.0)
 
 
 def test_shares_of_softmax_are_its_hessian():

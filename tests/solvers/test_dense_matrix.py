@@ -1,5 +1,7 @@
 """Dense matrices are made where there is memory for them; else solvers refuse, or take products."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -33,16 +35,24 @@ def test_memory_is_asked_for_where_the_matrix_is_large(little, monkeypatch):
     assert dense_matrix.refused(1500) == ""
 
 
-def test_solvers_that_need_one_say_why_there_is_none(little):
-    monkey = pytest.MonkeyPatch()
-    with monkey.context() as patched:
-        patched.setattr("bmrm.solvers.semismooth_newton.FEW", 0.0)  # nor do few rows help
-        with pytest.raises(IncompatibleError, match=r"1500 x 1500 numbers, 0\.04 GB .* free \(ulimit -d\)"):
-            bmrm.minimize(risk("hinge"), bmrm.L2(1e-2), solver="semismooth_newton")
+def test_solvers_that_need_one_say_why_there_is_none(little, monkeypatch):
     with pytest.raises(IncompatibleError, match=r"hessian dense .* 0\.02 GB are free"):
         bmrm.minimize(risk("logistic"), bmrm.L2(1e-2), solver="newton", solver_options={"hessian": "dense"})
 
 
-def test_newton_takes_products_instead(little):
-    found = bmrm.minimize(risk("logistic"), bmrm.L2(1e-2), solver="newton", tolerance=1e-6)
+def test_a_matrix_for_rows_larger_than_memory_has_to_fit(little, monkeypatch):
+    monkeypatch.setattr("bmrm.solvers.semismooth_newton.FEW", 0.0)  # few rows do not help
+    streamed = risk("hinge")
+    size = dataclasses.replace(streamed.problem_size, resident=False)
+    monkeypatch.setattr(streamed, "problem_size", size)
+    with pytest.raises(
+        IncompatibleError, match=r"1500 x 1500 numbers .* larger than memory, 0\.04 GB .* \(ulimit -d\)"
+    ):
+        bmrm.minimize(streamed, bmrm.L2(1e-2), solver="semismooth_newton")
+
+
+@pytest.mark.parametrize(("loss", "solver"), [("logistic", "newton"), ("hinge", "semismooth_newton")])
+def test_newton_takes_products_instead(loss, solver, little, monkeypatch):
+    monkeypatch.setattr("bmrm.solvers.semismooth_newton.FEW", 0.0)
+    found = bmrm.minimize(risk(loss), bmrm.L2(1e-2), solver=solver, tolerance=1e-6)
     assert found.status.name == "CONVERGED"

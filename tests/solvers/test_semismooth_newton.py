@@ -5,7 +5,7 @@ import warnings
 import cvxopt
 import numpy as np
 import pytest
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, random_array
 from sklearn.svm import SVC
 
 from bmrm.data.dataset import Dataset
@@ -265,9 +265,6 @@ def test_what_is_missing_is_told():
     risk = made()
     with pytest.raises(IncompatibleError, match="l2, l1 or elastic_net, not Sixth"):
         TIGHT.minimize(risk, Sixth())
-    wide = LinearRisk(Dataset.from_arrays(csr_array((9000, 9000)), np.arange(9000) % 2), LOSSES.make("hinge"))
-    with pytest.raises(IncompatibleError, match="dual_coordinate"):
-        TIGHT.minimize(wide, L2(0.1))
     three = Dataset.from_arrays(np.eye(6), np.arange(6) % 3)
     with pytest.raises(IncompatibleError, match="line_search_bundle"):
         TIGHT.minimize(LinearRisk(three, LOSSES.make("weston_watkins")), L2(0.1))
@@ -276,6 +273,46 @@ def test_what_is_missing_is_told():
     for regularizer in (L1(0.1), ElasticNet(0.1, 0.5)):
         with pytest.raises(IncompatibleError, match=r"l1 with one score per row only; .* line_search_bundle"):
             TIGHT.minimize(LinearRisk(three, LOSSES.make("multiclass_hinge")), regularizer)
+
+
+@pytest.mark.parametrize("lam", [1e-1, 1e-3])
+@pytest.mark.parametrize("make", [made, several], ids=["one score", "several"])
+def test_conjugate_gradients_find_what_the_matrix_finds(make, lam, monkeypatch):
+    risk = make(rows=400)
+    expected = TIGHT.minimize(risk, L2(lam))
+    monkeypatch.setattr("bmrm.solvers.semismooth_newton.Run._inexact", lambda *_: True)
+    monkeypatch.setattr("bmrm.solvers.semismooth_newton.Run._few_rows", lambda *_: False)
+    found = TIGHT.minimize(risk, L2(lam), callback=lambda line: False)
+    assert found.status is expected.status is Status.CONVERGED
+    assert found.objective == pytest.approx(expected.objective, rel=1e-10)
+    assert all(line.lower_bound <= expected.objective * (1.0 + 1e-10) for line in found.history)
+
+
+@pytest.mark.parametrize(("loss", "options"), [("hinge", {}), *LOSS_CASES])
+@pytest.mark.parametrize("weights", [None, True])
+def test_conjugate_gradients_with_a_free_intercept(loss, options, weights, monkeypatch):
+    risk = FreeIntercept(made(loss, weights=weights, **options))
+    expected = TIGHT.minimize(risk, L2(1e-2))
+    monkeypatch.setattr("bmrm.solvers.semismooth_newton.Run._inexact", lambda *_: True)
+    found = TIGHT.minimize(risk, L2(1e-2), callback=lambda line: False)
+    assert found.status is Status.CONVERGED
+    assert found.objective == pytest.approx(expected.objective, rel=1e-9)
+    assert all(line.lower_bound <= expected.objective * (1.0 + 1e-9) for line in found.history)
+
+
+@pytest.mark.parametrize("free", [False, True])
+def test_more_features_than_a_matrix_can_hold(free):
+    random = np.random.default_rng(6)
+    X = random_array((12_000, 9_000), density=1e-3, rng=random, format="csr")
+    y = np.where(X @ random.normal(size=9_000) + 0.3 * random.normal(size=12_000) > 0.0, 1, -1)
+    risk = LinearRisk(Dataset.from_arrays(X, y), LOSSES.make("hinge"))
+    risk = FreeIntercept(risk) if free else risk
+    found = SemismoothNewton(tolerance=1e-8).minimize(risk, L2(1e-4))
+    expected = SOLVERS.make("dual_coordinate", {"tolerance": 1e-8}).minimize(risk, L2(1e-4))
+    assert found.status is expected.status is Status.CONVERGED
+    assert found.objective == pytest.approx(expected.objective, rel=2e-8)
+    assert found.lower_bound <= expected.objective
+    assert expected.lower_bound <= found.objective
 
 
 @pytest.mark.parametrize("free", [False, True])

@@ -17,6 +17,7 @@ from bmrm.numerics.roots import newton_root
 from bmrm.problem import Check, LinearMap, MoreauEnvelope, ScoreFunction, Scores, Vector, unchecked
 from bmrm.problem.abilities import RowPart
 from bmrm.solvers._core.gram_model import GramModel
+from bmrm.solvers._core.newton.products import inexact_step
 from bmrm.solvers._core.newton.row_space import RowGram, RowQuadratic, rank_of, vectors_of
 from bmrm.solvers._core.newton.system import add_to_diagonal, newton_step
 from bmrm.solvers._core.rowwise import RowwiseRisk
@@ -42,6 +43,8 @@ UNITS = 40
 """Trials for the unit of the penalty, each four times the last or a quarter of it."""
 SHARE = 1.0
 """A subproblem is solved when its error is at most this share of the error of the multipliers."""
+FORCING = 0.3
+"""Share of the gradient that may remain of a linear system which is solved by conjugate gradients."""
 NEAR = 4.0
 """The objective is evaluated when the error of the subproblem is at most this multiple of the last gap."""
 
@@ -90,6 +93,7 @@ class Subproblem:
         where all are.
     rows : these rows and their inner products; None where they cannot be parted.
     kept : the last Gram matrix.
+    inexact : whether linear systems are solved by conjugate gradients, without a matrix.
     check : called now and then where a large system is solved.
     """
 
@@ -102,6 +106,7 @@ class Subproblem:
     intercept_residual: float = 0.0
     rows: RowGram | None = None
     kept: KeptGram = field(default_factory=lambda: KeptGram())
+    inexact: bool = False
     check: Check = unchecked
 
     def constant(self, b: float) -> Scores:
@@ -268,11 +273,15 @@ class AugmentedLagrangian:
     def step(self) -> float:
         """A Newton step; how far it went along the direction, 0.0 where rounding forbids any.
 
-        1 pass, and the Gram matrix of the rows at a kink, or their inner products where these are few.
+        1 pass, and the Gram matrix of the rows at a kink, or their inner products where these are few, or a pass over
+        them for each iteration of conjugate gradients.
         """
         model, curvature, gradient = self.model, self.envelope.curvature, self.gradient
         if model.l1:
             return self._step_of_columns()
+        if model.inexact:
+            rest = self.rest if model.free else None
+            return self.go(*inexact_step(model.map, model.phi, curvature, model.l2, gradient, rest, FORCING))
         if model.rows is not None and self.w.size >= MANY and rank_of(curvature) <= FEW * self.w.size:
             return self.go(*self._step_by_rows(model.rows))
         hessian = model.kept.of(model, curvature, self.sigma, self.w.size)
@@ -457,6 +466,7 @@ class AugmentedLagrangian:
             self.risk_gradient - risk_gradient,
             intercept_residual,
             cast(RowGram, self.model.rows).of(part),
+            inexact=self.model.inexact,
             check=self.model.check,
         )
         return AugmentedLagrangian(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Generator
 from functools import cache
 from inspect import signature
@@ -44,8 +45,9 @@ class HandingOver:
 
 
 def turn(run: Monitor, solver: IterativeSolver, passes: float, handing: HandingOver) -> Generator[Step, bool, End]:
-    """The steps of one solver until its budget is spent or another one is to take over."""
-    begin, lines = run.meter.passes, len(run.history)
+    """The steps of one solver until its budget is spent, unless it is nearly there, or another one is to take over."""
+    begin, first = run.meter.passes, len(run.history)
+    lines = first
     lines += AT_LEAST if solver.superlinear else 0
     steps = solver.steps(run, **handing.to(solver))
     try:
@@ -54,13 +56,30 @@ def turn(run: Monitor, solver: IterativeSolver, passes: float, handing: HandingO
             afresh = yield step
             if run.stuck is not None:
                 return End(run.stuck)
-            if step is Step.ITERATION and run.meter.passes - begin >= passes and len(run.history) > lines:
+            spent = run.meter.passes - begin
+            over = step is Step.ITERATION and spent >= passes and len(run.history) > lines
+            if over and left_to_go(run, first, spent) > passes:
                 return End(None)
             step = steps.send(afresh)
     except StopIteration as end:
         return End(Status.STALLED, end.value)
     finally:
         steps.close()
+
+
+def left_to_go(run: Monitor, first: int, spent: float) -> float:
+    """Passes to the tolerance, if the gap goes on falling as it has in the last half of the `spent` passes.
+
+    Parameters
+    ----------
+    run : whose lines of the history from the `first` on are those of the turn.
+    """
+    last = run.history[-1]
+    before = next((line for line in run.history[first:] if line.passes >= last.passes - 0.5 * spent), last)
+    one, other, goal = before.relative_gap, last.relative_gap, run.options.goal(last.objective)
+    if not 0.0 < other < one < math.inf:
+        return 0.0 if other <= goal else math.inf
+    return (last.passes - before.passes) * math.log(max(1.0, other / goal)) / math.log(one / other)
 
 
 @cache
