@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from bmrm.problem import IncompatibleError, InputError, Iteration, Start, Status
 from bmrm.regularizers.l1 import L1
 from bmrm.regularizers.l2 import L2
 from bmrm.risk.linear import LinearRisk
+from bmrm.solvers._core.auto.turn import left_to_go
 from bmrm.solvers._core.auto.turns import GROWTH, PLAN, Plan, Turns
 from bmrm.solvers._core.monitor import Monitor
 from bmrm.solvers._core.plane_model import PlaneSolver
@@ -153,3 +155,28 @@ def test_a_damaged_plan_is_refused(plan):
     start = Start(np.zeros(12), state={PLAN: np.array(plan)})
     with pytest.raises(InputError, match="the plan to go on from is damaged"):
         Turns(names=("bundle",)).minimize(risk_of(Hinge()), L2(1e-2), start=start)
+
+
+@pytest.mark.parametrize(
+    ("gaps", "left"),
+    [
+        ([1.0, 1e-1, 1e-2, 1e-3, 1e-4], 20.0),  # two digits are missing, ten passes each
+        ([1.0, 1e-1, 1e-2, 1e-2, 1e-2], np.inf),
+        ([np.inf, 1.0, 1e-2, 2e-2, 1e-3], 60.0),  # one digit in the last half
+        ([1.0, 1e-1, 1e-2, 1e-4, 1e-7], 0.0),
+        ([1.0, 1e-1, np.inf, np.inf, np.inf], np.inf),
+    ],
+)
+def test_passes_to_the_tolerance_as_the_gap_falls(gaps, left):
+    lines = [Iteration(k, 1.0, 1.0 - gap, 10.0 * k, 0.0) for k, gap in enumerate(gaps)]
+    run = SimpleNamespace(history=lines, options=Turns(tolerance=1e-6))
+    assert left_to_go(run, 0, 40.0) == pytest.approx(left, rel=1e-6)
+
+
+def test_a_solver_that_is_nearly_there_goes_on():
+    """Two digits need a turn and a half: the second solver is not asked."""
+    risk, solver = risk_of(Hinge()), {"tolerance": 1e-6, "names": ("line_search_bundle", "bundle")}
+    alone = Turns(**solver).minimize(risk, L2(1e-2))
+    shorter = Turns(passes=0.8 * alone.passes, **solver).minimize(risk, L2(1e-2))
+    assert "bundle (for" not in shorter.solver
+    assert shorter.passes == alone.passes
