@@ -52,7 +52,7 @@ def main() -> None:
 
 
 def _runs(risk: Any, lam: float) -> dict[str, float]:
-    """Medians of seconds in all, in the risk, in the master and in messages; how many iterations."""
+    """Medians of seconds in all, in the risk, in the master and in messages, least and most in all; iterations."""
     import bmrm
 
     runs = []
@@ -61,7 +61,9 @@ def _runs(risk: Any, lam: float) -> dict[str, float]:
         last = found.history[-1]
         runs.append((found.seconds, last.seconds_risk, last.seconds_master, last.seconds_network, found.iterations))
     names = ("seconds", "risk", "master", "network", "iterations")
-    return dict(zip(names, map(float, np.median(np.array(runs[1:]), axis=0))))
+    table = np.array(runs[1:])
+    found = dict(zip(names, map(float, np.median(table, axis=0))))
+    return found | {"least": float(table[:, 0].min()), "most": float(table[:, 0].max())}
 
 
 if __name__ == "__main__":
