@@ -87,8 +87,9 @@ class Parts:
     def gram_product(self, weights: Floats, w: Vector) -> tuple[Vector, float]:
         """As of `LinearMap`, and what share of a pass over all rows it takes."""
         map = self._map
+        product = map.gram_product(weights, w)
         share = map.product_share(weights) if provides(map, CountsShares) else 1.0
-        return map.gram_product(weights, w), share * self._rank.share.rows / max(1, self._rank.rows)
+        return product, share * self._rank.share.rows / max(1, self._rank.rows)
 
     def gram(
         self, weights: Floats, columns: NDArray[np.int64] | None, part: int, parts: int, before: Floats | None

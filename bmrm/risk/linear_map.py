@@ -104,8 +104,7 @@ class DataMap:
         self._shapes = self._shape_of(self.inputs), self._shape_of(self.features)
         self.needs_total = bias or self.columns.shift is not None
         self._spans: list[Span] | None = None
-        self._weights: Callable[[], Array | None] = lambda: None
-        self._weighted: _Weighted | None = None
+        self._last: tuple[Callable[[], Array | None], _Weighted | None] = lambda: None, None
         """The last weights that were asked for, and their rows if these are few."""
 
     def metered(self, meter: Meter) -> DataMap:
@@ -223,23 +222,26 @@ class DataMap:
 
     def product_share(self, weights: Array) -> float:
         """Share of the rows in the last product with these weights."""
-        some = self._weighted if self._weights() is weights else None
+        of, some = self._last
+        some = some if of() is weights else None
         return 1.0 if some is None else some.rows.size / max(1, self.rows)
 
     def _rows_of(self, weights: Array) -> _Weighted | None:
         """A copy of the rows whose weights are not 0, where that is worth it."""
         if self.X.full or not self.X.resident or self.X.nnz * self.scores_per_row <= LARGE:
             return None
-        if self._weights() is not weights:
-            self._weights, self._weighted = weakref.ref(weights), None
+        of, some = self._last
+        if of() is not weights:
+            some = None
             if 0 < self.active(weights) <= COPIED * self.rows:
                 rows = active_rows(plain(weights))
                 map = self.alike(self.X.select(rows, self.meter.check))
                 map.meter = UNMETERED
-                self._weighted = _Weighted(map, rows, plain(weights)[rows])
-        if self._weighted is not None and not self._weighted.serves(plain(weights)):
-            self._weighted = None
-        return self._weighted
+                some = _Weighted(map, rows, plain(weights)[rows])
+        if some is not None and not some.serves(plain(weights)):
+            some = None
+        self._last = weakref.ref(weights), some
+        return some
 
     def _gram_product(self, weights: Array, w: Vector) -> Vector:
         v, offset = self.inward(w)

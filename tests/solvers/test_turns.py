@@ -171,6 +171,8 @@ def test_passes_to_the_tolerance_as_the_gap_falls(gaps, left):
     lines = [Iteration(k, 1.0, 1.0 - gap, 10.0 * k, 0.0) for k, gap in enumerate(gaps)]
     run = SimpleNamespace(history=lines, options=Turns(tolerance=1e-6))
     assert left_to_go(run, 0, 40.0) == pytest.approx(left, rel=1e-6)
+    run.options = Turns(tolerance=0.0)
+    assert left_to_go(run, 0, 40.0) == np.inf
 
 
 def test_a_solver_that_is_nearly_there_goes_on():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Generator
 from functools import cache
 from inspect import signature
@@ -74,12 +75,14 @@ def left_to_go(run: Monitor, first: int, spent: float) -> float:
     ----------
     run : whose lines of the history from the `first` on are those of the turn.
     """
-    last = run.history[-1]
-    before = next((line for line in run.history[first:] if line.passes >= last.passes - 0.5 * spent), last)
+    lines, last = run.history, run.history[-1]
+    before = lines[bisect_left(lines, last.passes - 0.5 * spent, lo=first, key=lambda line: line.passes)]
     one, other, goal = before.relative_gap, last.relative_gap, run.options.goal(last.objective)
-    if not 0.0 < other < one < math.inf:
-        return 0.0 if other <= goal else math.inf
-    return (last.passes - before.passes) * math.log(max(1.0, other / goal)) / math.log(one / other)
+    if other <= goal:
+        return 0.0
+    if not (0.0 < other < one < math.inf and goal > 0.0):
+        return math.inf
+    return (last.passes - before.passes) * math.log(other / goal) / math.log(one / other)
 
 
 @cache
