@@ -66,8 +66,9 @@ class Ranks:
 
         What is kept comes back as `RemoteScores`; the target may be a request of `making`.
         """
-        if self.refused is not None:
-            raise self.refused
+        everywhere = self._all
+        if everywhere.refused is not None:
+            raise everywhere.refused
         answers: list[Answer | Kept] = [answer] if isinstance(answer, Answer) else [*answer]
         slots = []
         for k, each in enumerate(answers):
@@ -90,14 +91,14 @@ class Ranks:
         )
         keeps = self.local.kind_made(request)
         message = encode(request)
-        self._all.broken = True
+        everywhere.broken = True
         send(self.group, message)
         try:
             outcomes = self.local.answer(request, keeps)
         except RefusedError as error:
-            self.broken, self.refused = False, error
+            everywhere.broken, everywhere.refused = False, error
             raise
-        self._all.broken = False
+        everywhere.broken = False
         self._combined.clear()
         for k, slot in slots:
             outcomes[k] = RemoteScores({slot: 1.0})

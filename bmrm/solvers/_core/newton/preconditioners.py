@@ -95,7 +95,11 @@ def by_diagonal(objective: Objective, point: SmoothPoint, eliminated: Vector | f
         return lambda r: r
     weights = objective.phi.hessian_diagonal(point.full)
     of_omega = cast(HasCurvature, objective.regularizer).hessian_product(point.w, np.ones_like(point.w))
-    of_phi = objective.map.diagonal(weights)
+    return jacobi(objective.map.diagonal(weights), of_omega, eliminated)
+
+
+def jacobi(of_phi: Vector, of_omega: Vector | float, eliminated: Vector | float = 0.0) -> Preconditioner:
+    """The inverse of the diagonal `of_phi` + `of_omega`, of which the first loses `eliminated`."""
     diagonal = np.maximum(of_phi - eliminated, ROUNDING * of_phi) + of_omega
     inverse = 1.0 / np.where(np.isfinite(diagonal) & (diagonal > 0.0), diagonal, 1.0)
     return lambda r: inverse * r

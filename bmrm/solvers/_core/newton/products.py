@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
 from bmrm.kernels.products.vectors import dot, norm
 from bmrm.numerics.conjugate_gradients import ConjugateGradients
 from bmrm.problem import LinearMap, ScoreFunction, Scores, Vector
+from bmrm.solvers._core.newton.preconditioners import jacobi
 
 LONGEST = 500
 """Most iterations: beyond, the point is better evaluated again."""
-ROUNDING = 1e-12
-"""Share of a diagonal entry below which a difference of such entries is rounding."""
 
 
 def inexact_step(
@@ -44,7 +41,8 @@ def inexact_step(
     if border is not None and rest is not None:
         gradient = gradient - border * (rest / corner)
     step, goal = np.zeros_like(gradient), share * norm(gradient)
-    cg = ConjugateGradients(-gradient, _inverse(map, curvature, l2, border, corner))
+    eliminated = 0.0 if border is None else border**2 / corner
+    cg = ConjugateGradients(-gradient, jacobi(map.diagonal(curvature), l2, eliminated))
     for _ in range(LONGEST):
         if not (cg.size > 0.0 and norm(cg.residual) > goal):
             break
@@ -58,12 +56,3 @@ def inexact_step(
         step += t * along
     shift = 0.0 if border is None or rest is None else -(rest + dot(border, step)) / corner
     return step, shift
-
-
-def _inverse(
-    map: LinearMap, curvature: Scores, l2: float, border: Vector | None, corner: float
-) -> Callable[[Vector], Vector]:
-    of_rows = map.diagonal(curvature)
-    eliminated = 0.0 if border is None else border**2 / corner
-    inverse = 1.0 / (np.maximum(of_rows - eliminated, ROUNDING * of_rows) + l2)
-    return lambda r: inverse * r
