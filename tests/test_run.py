@@ -69,7 +69,7 @@ def test_a_run_converges_writes_six_files_and_returns_0(job, capsys):
 
 
 @pytest.mark.parametrize(
-    "place", ["bmrm.app.pipeline.train.scores_of", "bmrm.metrics.evaluate", "bmrm.metrics.curves.drawn"]
+    "place", ["bmrm.app.pipeline.measuring.scores_of", "bmrm.metrics.evaluate", "bmrm.metrics.curves.drawn"]
 )
 def test_without_memory_for_measures_there_is_a_model_all_the_same(place, job, capsys, monkeypatch):
     assert run() == 0

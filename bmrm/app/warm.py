@@ -18,8 +18,9 @@ from bmrm.app.config.config import load_settings
 from bmrm.app.fit import fit
 from bmrm.app.pipeline import fingerprint
 from bmrm.app.pipeline.load import compile_reader, load
+from bmrm.app.pipeline.measuring import measure_parts
 from bmrm.app.pipeline.solve import BIASES, Problem, solve, warm_up_ranks
-from bmrm.app.pipeline.train import measure_parts, problem_of, train, with_loss
+from bmrm.app.pipeline.train import problem_of, train, with_loss
 from bmrm.checks.plug_in import groups_for, instance_of, targets_for
 from bmrm.data.dataset import Dataset
 from bmrm.data.matrix import Csr

@@ -12,8 +12,8 @@ from unittest import mock
 import numpy as np
 
 from bmrm.app.model import Model
-from bmrm.app.pipeline import train
-from bmrm.app.pipeline.train import measure_parts
+from bmrm.app.pipeline import measuring
+from bmrm.app.pipeline.measuring import measure_parts
 from bmrm.checks.plug_in import groups_for, targets_for
 from bmrm.data.dataset import Dataset
 from bmrm.losses import LOSSES
@@ -55,7 +55,7 @@ def main(_):
             alone = measure_parts(model, loss, {"test": rows}, Alone(), names)
             tables = [one.table["test"] for one in (shared, alone)]
             answers[name] = [*tables, *(one.curves["curves"] for one in (shared, alone))]
-    patched = mock.patch.object(train, "scores_of", without_memory)
+    patched = mock.patch.object(measuring, "scores_of", without_memory)
     with patched if group.rank == 1 else nullcontext():
         short = measure_parts(led, loss, {"train": mine, "test": mine}, group)
     if group.rank == 0:
