@@ -11,21 +11,32 @@ from numpy.typing import NDArray
 
 import bmrm
 from benchmarks.harness import Table
+from bmrm.losses import LOSSES
 from bmrm.problem import Callback, Regularizer, Risk, Solution, Solver, Vector
 from bmrm.solvers import SOLVERS
 
 SIZES = (100, 5), (4_600, 57)
 CASES = (
-    ("hinge", "auto"),
-    ("hinge", "dual_coordinate"),
-    ("squared_hinge", "auto"),
-    ("squared_hinge", "newton"),
-    ("logistic", "auto"),
-    ("logistic", "newton"),
-    ("logistic", "lbfgs"),
-    ("least_squares", "auto"),
-    ("least_squares", "newton"),
+    ("hinge", "l2", "auto"),
+    ("hinge", "l2", "dual_coordinate"),
+    ("squared_hinge", "l2", "auto"),
+    ("squared_hinge", "l2", "newton"),
+    ("logistic", "l2", "auto"),
+    ("logistic", "l2", "newton"),
+    ("logistic", "l2", "lbfgs"),
+    ("logistic", "l1", "auto"),
+    ("logistic", "l1", "coordinate_descent"),
+    ("least_squares", "l2", "auto"),
+    ("least_squares", "l2", "newton"),
+    ("least_squares", "l1", "auto"),
+    ("least_squares", "l1", "coordinate_descent"),
+    ("softmax", "l2", "auto"),
+    ("softmax", "l2", "newton"),
+    ("multiclass_hinge", "l2", "auto"),
+    ("multiclass_hinge", "l2", "dual_coordinate"),
 )
+CLASSES = 3
+"""Of the losses of several scores."""
 LAMBDA = 1e-3
 FITS = 200
 
@@ -59,16 +70,19 @@ class Watched:
 def measure() -> Table:
     """Every loss and solver on noisy linear data of each size."""
     rows = [
-        (f"{m:,} x {d}", loss, f"`{solver}`", *_costs(m, d, loss, solver)) for m, d in SIZES for loss, solver in CASES
+        (f"{m:,} x {d}", loss, penalty, f"`{solver}`", *_costs(m, d, loss, penalty, solver))
+        for m, d in SIZES
+        for loss, penalty, solver in CASES
     ]
     return Table(
         "Fits of little data",
-        f"`bmrm.fit` of dense arrays, l2 with lambda {LAMBDA:g}, gap 1e-3, one thread: processor time, the least of"
+        f"`bmrm.fit` of dense arrays, lambda {LAMBDA:g}, gap 1e-3, one thread: processor time, the least of"
         f" {FITS} fits, and of as many that are told of each iteration; what of these is outside the solver's"
         " `minimize`, and within, but not between its first line and its last; and what is, per iteration.",
         (
             "data",
             "loss",
+            "regularizer",
             "solver",
             "iterations",
             "ms per fit",
@@ -81,9 +95,9 @@ def measure() -> Table:
     )
 
 
-def _costs(m: int, d: int, loss: str, solver: str) -> tuple[str, ...]:
+def _costs(m: int, d: int, loss: str, penalty: str, solver: str) -> tuple[str, ...]:
     X, y = _data(m, d, loss)
-    watched, regularizer = Watched(SOLVERS.make(solver)), bmrm.L2(LAMBDA)
+    watched, regularizer = Watched(SOLVERS.make(solver)), bmrm.L2(LAMBDA) if penalty == "l2" else bmrm.L1(LAMBDA)
     seconds, iterations = [], 0
     for _ in range(FITS):
         begin = time.process_time()
@@ -99,8 +113,11 @@ def _costs(m: int, d: int, loss: str, solver: str) -> tuple[str, ...]:
 
 
 def _data(m: int, d: int, loss: str) -> tuple[NDArray[np.float64], NDArray[Any]]:
-    """Normal features, and the sign of a noisy linear function of them, or its value."""
+    """Normal features, and a noisy linear function of them, its sign, or the class whose function is the largest."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(m, d))
+    if LOSSES.make(loss).task == "multiclass":
+        scores = X @ rng.normal(size=(d, CLASSES))
+        return X, np.argmax(scores + 0.5 * np.sqrt(d) * rng.normal(size=scores.shape), axis=1)
     f = X @ rng.normal(size=d) + 0.5 * np.sqrt(d) * rng.normal(size=m)
     return X, f if loss == "least_squares" else np.where(f > 0.0, 1.0, -1.0)

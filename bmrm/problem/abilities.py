@@ -507,26 +507,28 @@ class ReachedAtOnce(NamedTuple):
     passes: float
 
 
-Minimised = Callable[[float, bool, Callable[[float], float], int, AtPoint | None], ReachedAtOnce | None]
-"""(l2, free, wanted, most, start) -> where it ends; None where `most` steps do not get there. `free` says whether there
-is a free intercept, `wanted` the gap for an objective; a run begins at `start`, at 0 for None."""
+Minimised = Callable[[float, float, bool, Callable[[float], float], int, AtPoint | None], ReachedAtOnce | None]
+"""(l1, l2, free, wanted, most, start) -> where it ends; None where `most` steps do not get there. `free` says whether
+there is a free intercept, `wanted` the gap for an objective; a run begins at `start`, at 0 for None."""
 
 
 @dataclass(frozen=True, eq=False)
 class AtOnce:
-    """The ability to minimise R(w) + l2/2 ||w||^2 in a few compiled calls, for little data: nothing is charged.
+    """The ability to minimise R(w) + l1 ||w||_1 + l2/2 ||w||^2 in a few compiled calls, for little data.
+
+    Nothing is charged.
 
     Attributes
     ----------
     minimised : the run.
     rows : how many.
-    method : the solver whose steps are taken.
+    methods : the solvers whose steps are taken: for l1 = 0 and above 0, where they are.
     settled : of a free intercept; None where there is none.
     """
 
     minimised: Minimised
     rows: int
-    method: str
+    methods: Mapping[bool, str]
     settled: Settled | None = None
 
 

@@ -14,11 +14,12 @@ from typing import Any
 import numpy as np
 
 from bmrm.losses._core.prepared import PreparedRows, ProximalRows, SharedRows
+from bmrm.losses._core.proximal_scores import ProximalScoresRows
 from bmrm.losses._core.row import Row
 from bmrm.problem.abilities import AtOnce, AtPoint, ReachedAtOnce
 from bmrm.problem.basics import provides
 from bmrm.problem.results import is_own
-from bmrm.risk.little import classes, kinked, smooth
+from bmrm.risk.little import classes, kinked, kinked_classes, smooth, sparse
 from bmrm.risk.little.rows import Goal, Rows, table_of
 
 Method = Callable[[Rows, Goal, "AtPoint | None"], ReachedAtOnce | None]
@@ -30,27 +31,29 @@ def at_once(risk: Any) -> AtOnce | None:
     if not is_own(loss) or risk.layout.extra or bound.learns or not provides(bound.bare, PreparedRows):
         return None
     of: Any = type(loss)
-    name, method = _method(of, type(bound.bare), bound.bare.smooth, bound.offset is not None)
-    if method is None:
+    methods = _methods(of, type(bound.bare), bound.bare.smooth, bound.offset is not None)
+    if not methods:
         return None
 
     def minimised(
-        l2: float, free: bool, wanted: Callable[[float], float], most: int, start: AtPoint | None
+        l1: float, l2: float, free: bool, wanted: Callable[[float], float], most: int, start: AtPoint | None
     ) -> ReachedAtOnce | None:
         rows = Rows(table_of(risk.rows_map), bound.bare, bound.offset, risk.mass)
         with np.errstate(over="ignore", invalid="ignore"):  # what overflows does not get there
-            return method(rows, Goal(l2, free, wanted, most), start)
+            return methods[l1 > 0.0][1](rows, Goal(l1, l2, free, wanted, most), start)
 
-    return AtOnce(minimised, bound.bare.rows, name)
+    return AtOnce(minimised, bound.bare.rows, {l1: name for l1, (name, _) in methods.items()})
 
 
 @cache
-def _method(loss: type, prepared: type, smooth_loss: bool, shifted: bool) -> tuple[str, Method | None]:
-    """The solver whose steps are taken, and the function that takes them; None for none."""
+def _methods(loss: type, prepared: type, smooth_loss: bool, shifted: bool) -> dict[bool, tuple[str, Method]]:
+    """Without and with l1, where there is one: the solver whose steps are taken, and the function that takes them."""
     if smooth_loss and all(isinstance(getattr(loss, name, None), Row) for name in ("value_slope", "curvature")):
-        return "newton", smooth.newton
+        return {False: ("newton", smooth.newton), True: ("coordinate_descent", sparse.newton)}
     if smooth_loss and issubclass(prepared, SharedRows) and not shifted:
-        return "newton", classes.newton
+        return {False: ("newton", classes.newton)}
     if not smooth_loss and issubclass(prepared, ProximalRows):
-        return "semismooth_newton", kinked.multipliers
-    return "", None
+        return {False: ("semismooth_newton", kinked.multipliers)}
+    if not smooth_loss and issubclass(prepared, ProximalScoresRows) and not shifted:
+        return {False: ("semismooth_newton", kinked_classes.multipliers)}
+    return {}

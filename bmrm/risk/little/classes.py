@@ -79,27 +79,14 @@ class _Objective:
     def stepped(self, here: _Point) -> _Point | None:
         """Where J has fallen along Newton's step; None where it does not."""
         loss: Any = self.rows.loss
-        shares = loss.hessian_shares(here.f)
-        (n, D), K = self.Z.shape, shares.shape[1]
-        B = self.Z[:, :, None] * shares[:, None, :]
-        mass = shares.sum(axis=1)
-        weighed = B.reshape(n, D * K) / np.sqrt(np.where(mass > 0.0, mass, 1.0))[:, None]
-        H = -(weighed.T @ weighed)
-        diagonal = (self.Z.T @ B.reshape(n, D * K)).reshape(D, D, K)
-        every = np.arange(K)
-        H.reshape(D, K, D, K)[:, every, :, every] += diagonal.transpose(2, 0, 1)
-        H *= self.factor
-        size = here.W.size
-        H.reshape(-1)[: size * (D * K + 1) : D * K + 1] += self.goal.l2
-        right = -here.gradient.ravel()
-        if self.goal.free:  # a shift of all constants changes nothing
-            H[size:, size:] += max(float(np.trace(H[size:, size:])), 1e-300) / K**2
-            right = np.append(right, -here.sums)
-        _, step, failed = lapack().dposv(H, right, lower=1, overwrite_a=1)
-        slope = -float(right @ step)
-        if failed or not -math.inf < slope < 0.0:
+        sums = here.sums if self.goal.free else None
+        found = step_of(self.Z, loss.hessian_shares(here.f), self.factor, self.goal.l2, here.gradient, sums)
+        if found is None:
             return None
-        dW, db = step[:size].reshape(here.W.shape), step[size:] if self.goal.free else np.zeros(K)
+        dW, db = found
+        slope = float(np.vdot(here.gradient, dW)) + (float(here.sums @ db) if self.goal.free else 0.0)
+        if not -math.inf < slope < 0.0:
+            return None
         shift, t = self.rows.X @ dW + db, 1.0
         for _ in range(HALVINGS):
             there = self.at(here.W + t * dW, here.b + t * db, here.f + t * shift)
@@ -132,3 +119,35 @@ class _Objective:
         slack = rounding(self.rows, here.W, here.b, here.u, here.f, self.goal.l2, size, away)
         rest = float(np.abs(here.sums) @ (1.0 + np.abs(here.b))) if self.goal.free else 0.0
         return here.J - here.lacks - slack - rest
+
+
+def step_of(
+    Z: Array, shares: Array, factor: float, l2: float, gradient: Array, sums: Vector | None, flat: float = 0.0
+) -> tuple[Array, Vector] | None:
+    """Newton's step of weights and constants; None where there is none.
+
+    Parameters
+    ----------
+    Z : the features, and the constant feature last if constants are free.
+    shares : (rows, K), c: the second derivative of a row is diag(c) - c c' / sum(c), times `factor`.
+    gradient, sums : of J in the weights, (dim / K, K), and in the constants; None where these are not free.
+    flat : what is added to the second derivatives in the constants.
+    """
+    (n, D), K, size = Z.shape, shares.shape[1], gradient.size
+    B = (Z[:, :, None] * shares[:, None, :]).reshape(n, D * K)
+    mass = shares.sum(axis=1)
+    weighed = B / np.sqrt(np.where(mass > 0.0, mass, 1.0))[:, None]
+    H = -(weighed.T @ weighed)
+    diagonal, every = (Z.T @ B).reshape(D, D, K), np.arange(K)
+    H.reshape(D, K, D, K)[:, every, :, every] += diagonal.transpose(2, 0, 1)
+    H *= factor
+    H.reshape(-1)[: size * (D * K + 1) : D * K + 1] += l2
+    right = -gradient.ravel()
+    if sums is not None:  # a shift of all constants changes nothing
+        H[size:, size:] += max(float(np.trace(H[size:, size:])), 1e-300) / K**2
+        H.reshape(-1)[size * (D * K + 1) :: D * K + 1] += flat
+        right = np.append(right, -sums)
+    _, step, failed = lapack().dposv(H, right, lower=1, overwrite_a=1)
+    if failed:
+        return None
+    return step[:size].reshape(gradient.shape), step[size:] if sums is not None else np.zeros(K)

@@ -14,7 +14,7 @@ import numpy as np
 from bmrm.kernels.rows.little import CENTRED, CENTRING, direction
 from bmrm.problem import Vector
 from bmrm.problem.abilities import AtPoint, ReachedAtOnce
-from bmrm.risk.little.rows import SUMS, Goal, Rows, rounding
+from bmrm.risk.little.rows import SUMS, Array, Goal, Rows, rounding
 
 FLAT, SEARCHES = 0.2, 30
 """Share of the derivative that may remain after a line search, and most trials of one."""
@@ -37,11 +37,11 @@ STEEPEST = 1e14
 
 def multipliers(rows: Rows, goal: Goal, start: AtPoint | None) -> ReachedAtOnce | None:
     """The method of multipliers from 0, or elsewhere, each subproblem by Newton; None where it does not get there."""
-    return _Run(rows, goal, start).reached()
+    return Multipliers(rows, goal, start).reached()
 
 
-class _Run:
-    """One run.
+class Multipliers:
+    """One run; for several scores see `kinked_classes`.
 
     Attributes
     ----------
@@ -52,18 +52,22 @@ class _Run:
     """
 
     def __init__(self, rows: Rows, goal: Goal, start: AtPoint | None) -> None:
-        n, d = rows.X.shape
         self.rows, self.goal, self.factor = rows, goal, 1.0 / rows.mass
-        self.w, (self.b,) = rows.begin(start)
-        self.f = rows.scores(self.w, self.b)
-        self.s, self.ones, self.shift = np.zeros(n), np.ones(n), np.zeros(n)
-        self.a, self.x, self.H = np.empty(d), np.zeros(d + 1), np.empty((d + 1, d + 1))
+        self._begin(start)
+        self.s, self.shift = np.zeros(self.f.shape), np.zeros(self.f.shape)
         value, _ = rows.loss.value_and_slope(self.f)
         self.sigma = FIRST * self._unit(value)
-        self.best = value * self.factor + 0.5 * goal.l2 * float(self.w @ self.w)
+        self.best = value * self.factor + 0.5 * goal.l2 * float(np.vdot(self.w, self.w))
         self.kept, self.low = (self.w, self.b), -math.inf
         self.likely = -math.inf
         self.u = self.c = self.p = self.s
+
+    def _begin(self, start: AtPoint | None) -> None:
+        """Weights, constants, scores, and room for the matrix of a step."""
+        d = self.rows.X.shape[1]
+        self.w, (self.b,) = self.rows.begin(start)
+        self.f = self.rows.scores(self.w, self.b)
+        self.a, self.x, self.H = np.empty(d), np.zeros(d + 1), np.empty((d + 1, d + 1))
 
     def reached(self) -> ReachedAtOnce | None:
         """Where it ends."""
@@ -80,7 +84,8 @@ class _Run:
                     missing = self._looked(omega[0], square, rest)
                     if self._proved():
                         w, b = self.kept
-                        return ReachedAtOnce(w, np.array([b]), self.best, float(self.low), steps, 2.0 * steps + 1.5)
+                        at = w.ravel(), np.atleast_1d(b)
+                        return ReachedAtOnce(*at, self.best, float(self.low), steps, 2.0 * steps + 1.5)
                 if solved or not (lacks <= missing - lacks or steps - since >= HARD):
                     break
                 if lacks <= missing - lacks:
@@ -104,7 +109,7 @@ class _Run:
         given = (self.rows.X, self.u, self.c, self.w, self.factor, l2, free, -1.0)
         return direction(*given, self.a, self.x, self.shift, self.H)
 
-    def _envelope(self, z: Vector) -> None:
+    def _envelope(self, z: Array) -> None:
         _, self.u, self.c = self.rows.loss.moreau(z, self.sigma)  # type: ignore[attr-defined]
 
     def _advance(self, omega: Any, first: float) -> None:
@@ -118,22 +123,26 @@ class _Run:
         z = self.f + self.s / self.sigma
         if first < 0.0:
             t = self._searched(z, omega, first)
-            self.w = self.w + t * self.x[:-1]
             self.f += t * self.shift
             z += t * self.shift
-            self.b += t * float(self.x[-1])
+            self._go(t)
         else:
             self._envelope(z)
         if self.goal.free:
             self._centre(z)
         self.p = z - self.u / self.sigma
 
-    def _searched(self, z: Vector, omega: Any, first: float) -> float:
+    def _go(self, t: float) -> None:
+        """Weights and constants, along the step."""
+        self.w = self.w + t * self.x[:-1]
+        self.b += t * float(self.x[-1])
+
+    def _searched(self, z: Array, omega: Any, first: float) -> float:
         """How far; the envelope there."""
         lower, upper, below, above, t = 0.0, math.inf, first, 0.0, 1.0
         for _ in range(SEARCHES):
             self._envelope(z + t * self.shift)
-            rate = float(self.u @ self.shift) * self.factor + self.goal.l2 * (omega[1] + t * omega[2])
+            rate = float(np.vdot(self.u, self.shift)) * self.factor + self.goal.l2 * (omega[1] + t * omega[2])
             if abs(rate) <= -FLAT * first:
                 break
             if rate < 0.0:
@@ -143,7 +152,7 @@ class _Run:
             t = 2.0 * t if upper == math.inf else lower + (upper - lower) * min(max(below / (below - above), 0.1), 0.9)
         return t
 
-    def _centre(self, z: Vector) -> None:
+    def _centre(self, z: Array) -> None:
         """Move f, z and b to the constant at which slopes sum to 0: Newton, within a bracket."""
         least, most, width = -math.inf, math.inf, 1.0
         for _ in range(CENTRING):
@@ -166,7 +175,7 @@ class _Run:
             z += move
             self._envelope(z)
 
-    def _looked(self, length: float, square: float, rest: float) -> float:
+    def _looked(self, length: float, square: float, rest: Any) -> float:
         """J minus the bound here; the best point and what may be the best bound are remembered."""
         rows, l2 = self.rows, self.goal.l2
         J = rows.loss.value_and_slope(self.f)[0] * self.factor + 0.5 * l2 * length
@@ -178,9 +187,9 @@ class _Run:
         self.likely = bound
         return J - bound
 
-    def _left(self, rest: float) -> float:
+    def _left(self, rest: Any) -> float:
         """What slopes whose sum is not quite 0 count beside a free constant."""
-        return abs(rest) * (1.0 + abs(self.b)) if self.goal.free else 0.0
+        return float(np.sum(np.abs(rest) * (1.0 + np.abs(self.b)))) if self.goal.free else 0.0
 
     def _proved(self) -> bool:
         """Whether the gap is small enough with slopes that are those of the loss, and rounding."""

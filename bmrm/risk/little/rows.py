@@ -63,12 +63,13 @@ class Goal(NamedTuple):
 
     Attributes
     ----------
-    l2 : Omega = l2/2 ||w||^2.
+    l1, l2 : Omega = l1 ||w||_1 + l2/2 ||w||^2.
     free : whether there is a free constant.
     wanted : the gap that is wanted, where J is this.
     most : steps.
     """
 
+    l1: float
     l2: float
     free: bool
     wanted: Callable[[float], float]
@@ -100,6 +101,19 @@ def rounding(
     away : the norm of what is squared in the bound, over l2.
     steep : the steepest slope of a row, where there are kinks.
     """
+    wrong, slack = errors(rows, w, b, u, f, size, l2, steep)
+    square = float(np.vdot(wrong, wrong))
+    added = ROUNDOFF * (w.size + TERMS) * l2 * away * away
+    return slack + added + math.sqrt(square) * away + 0.5 * square / l2
+
+
+def errors(
+    rows: Rows, w: Array, b: Any, u: Array, f: Array, size: float, l2: float, steep: float = 0.0
+) -> tuple[Array, float]:
+    """The most that rounding may have changed in each slope of the risk, and in J and the constants of a bound.
+
+    Parameters as of `rounding`.
+    """
     X, n, d = np.abs(rows.X), *rows.X.shape
     u, w, several = np.abs(u), np.abs(w), u.shape[1] if u.ndim == 2 else 0
     sizes, sums, constants = X.T @ u / rows.mass, u.sum(axis=0) / rows.mass, np.abs(b)
@@ -109,10 +123,9 @@ def rounding(
     if rows.offset is not None:
         products += float(np.vdot(u, np.abs(rows.offset))) / rows.mass
     if steep:  # a score that rounding takes past a kink
-        scores = float((X @ w).sum() + np.abs(f).sum() + n * constants)
+        scores = float((X @ w).sum() + np.abs(f).sum() + n * np.sum(constants))
         scores += 0.0 if rows.offset is None else float(np.abs(rows.offset).sum())
         products += (d + TERMS) / terms * steep * scores / rows.mass
-    error = ROUNDOFF * (n + several + 2.0 * most + TERMS) * math.sqrt(float(np.vdot(sizes, sizes)))
+    wrong = ROUNDOFF * (n + several + 2.0 * most + TERMS) * sizes
     added = terms * (size / rows.mass + products + total * (1.0 + float(np.max(constants))))
-    squares = (w.size + TERMS) * l2 * (float(np.vdot(w, w)) + away * away)
-    return float(ROUNDOFF * (added + squares) + error * away + 0.5 * error * error / l2)
+    return wrong, float(ROUNDOFF * (added + (w.size + TERMS) * l2 * float(np.vdot(w, w))))

@@ -23,14 +23,19 @@ def _kernels(value_slope: Any, curvature: Any) -> Any:
     return specialised(little.fall, fast_jit, value_slope=value_slope, curvature=curvature)
 
 
+def kernel_of(loss: Any) -> Any:
+    """`bmrm.kernels.rows.little.fall` for a loss whose value and derivatives are functions of one row."""
+    of: Any = type(loss)
+    return _kernels(of.value_slope.compiled, of.curvature.compiled)
+
+
 def newton(rows: Rows, goal: Goal, start: AtPoint | None) -> ReachedAtOnce | None:
     """Newton's method from 0, or elsewhere, with Armijo steps; None where it does not get there.
 
     A bound is that of the slopes at w: J(w) - ||J'(w)||^2 / (2 l2), at the constant where they sum to 0.
     """
-    of: Any = type(rows.loss.loss)
-    kernel = _kernels(of.value_slope.compiled, of.curvature.compiled)
-    X, (l2, free, wanted, most), mass, y = rows.X, goal, rows.mass, rows.loss.y
+    kernel = kernel_of(rows.loss.loss)
+    X, (_, l2, free, wanted, most), mass, y = rows.X, goal, rows.mass, rows.loss.y
     arguments, weights = rows.loss.arguments, NONE if rows.loss.weights is None else rows.loss.weights
     n, d = X.shape
     there, shift, g, h, ones = np.zeros((5, n))

@@ -78,10 +78,12 @@ def offer(options: IterativeSolver, risk: Risk, regularizer: Regularizer) -> AtO
     """The ability, where it serves such a problem and these options; else None."""
     if options.time_limit is not None or options.tolerance < LEAST:
         return None
-    if not (provides(regularizer, Elastic) and is_own(regularizer) and regularizer.l1 == 0.0):
+    if not (provides(regularizer, Elastic) and is_own(regularizer)):
         return None
     offered = ability(risk, AtOnce)
-    return offered if offered is not None and _little(offered.rows, risk.dim) else None
+    if offered is None or (regularizer.l1 > 0.0) not in offered.methods or not _little(offered.rows, risk.dim):
+        return None
+    return offered
 
 
 def _little(rows: int, dim: int) -> bool:
@@ -93,10 +95,12 @@ def reached(
 ) -> Solution | None:
     """The solution, found from `start` on, where the gap is reached; else None."""
     tolerances = options.tolerance, options.absolute_tolerance
+    l1, l2 = cast(Elastic, regularizer).l1, cast(Elastic, regularizer).l2
     begin, compiled = working_clock(), COMPILING.seconds
     with one_thread():
         found = offered.minimised(
-            cast(Elastic, regularizer).l2,
+            l1,
+            l2,
             offered.settled is not None,
             lambda objective: relative_goal(objective, *tolerances) * abs(objective),
             min(MOST, options.max_iterations),
@@ -123,7 +127,7 @@ def reached(
         passes=found.passes,
         seconds=seconds,
         history=(Iteration(found.steps, J, bound, found.passes, seconds),),
-        solver=f"{offered.method} ({REASON})",
+        solver=f"{offered.methods[l1 > 0.0]} ({REASON})",
         details=details,
         seconds_compiling=COMPILING.seconds - compiled,
     )

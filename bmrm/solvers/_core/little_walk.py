@@ -1,4 +1,4 @@
-"""Little data with l2 along lambdas: each point all at once, from where the last one ended."""
+"""Little data along lambdas: each point all at once, from where the last one ended."""
 
 from __future__ import annotations
 

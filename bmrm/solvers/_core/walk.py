@@ -36,10 +36,10 @@ from bmrm.solvers._core.predicted import ORDER, predicted
 BY_COLUMNS = ("auto", "coordinate_descent")
 """Solvers that the walks of `KEEPING` take the place of."""
 KEEPING = (
-    little_walk.walk_of,
     gram_walk.walk_of,
-    block_walk.walk_of,
     smooth_walk.walk_of,
+    little_walk.walk_of,
+    block_walk.walk_of,
     newton_walk.walk_of,
     kinked_walk.walk_of,
 )
