@@ -17,6 +17,8 @@ ARMIJO = 1e-4
 """Least share of the predicted fall of J with which a step is taken."""
 CENTRED, CENTRING = 1e-14, 60
 """Sum of the slopes, over the mass, at which the search for a constant ends, and most of its steps."""
+FLAT, SEARCHES = 0.2, 30
+"""Share of the derivative that may remain after a line search on an envelope, and most trials of one."""
 SINGULAR = 1e-15
 """Pivot, as a share of its diagonal, below which a matrix counts as singular."""
 
@@ -150,3 +152,74 @@ def fall(f, shift, t, most, y, weights, mass, l2, omega, J, slope, there, slopes
             return t, new, size, rate, bent
         t *= 0.5
     return 0.0, J, 0.0, 0.0, 0.0
+
+
+def advance(z, f, shift, sigma, y, weights, mass, l2, omega, first, b, rise, free, slopes, curvatures, *arguments):  # type: ignore[no-untyped-def]
+    """Along a step as far as the Moreau envelope falls, then to the constant at which its slopes sum to 0; in place.
+
+    A template like `fall`, for losses with `prox_row` and `value_row`.
+
+    Parameters
+    ----------
+    z, f : scores with and without multipliers over `sigma`.
+    shift : of the scores along the step.
+    omega : as of `fall`.
+    first : the derivative along the step; 0 for no step.
+    b, rise, free : the constant, its change along the step, and whether it may move besides.
+
+    Returns
+    -------
+    How far, the constant, and of the proximal points the sums of the loss and of slope times point.
+    """
+    n, weighted, searching = z.size, weights.size > 0, first < 0.0
+    t, lower, upper, below, above = 1.0 if searching else 0.0, 0.0, math.inf, first, 0.0
+    went, trials, centred, least, most, width = 0.0, 0, 0, -math.inf, math.inf, 1.0
+    while True:
+        value, inner, rate, total, bent = 0.0, 0.0, 0.0, 0.0, 0.0
+        for i in range(n):
+            weight = weights[i] if weighted else 1.0
+            here = z[i] + t * shift[i]
+            point, change = prox_row(here, weight / sigma, y[i], *arguments)  # type: ignore[name-defined]  # noqa: F821
+            slope, curvature = sigma * (here - point), sigma * (1.0 - change)
+            value += 0.0 if weight == 0.0 else weight * value_row(point, y[i], *arguments)  # type: ignore[name-defined]  # noqa: F821
+            inner += slope * point
+            rate += slope * shift[i]
+            total += slope
+            bent += curvature
+            slopes[i], curvatures[i] = slope, curvature
+        if searching:
+            rate = rate / mass + l2 * (omega[1] + t * omega[2])
+            trials += 1
+            if abs(rate) > -FLAT * first and trials < SEARCHES:
+                if rate < 0.0:
+                    lower, below = t, rate
+                else:
+                    upper, above = t, rate
+                if upper == math.inf:
+                    t *= 2.0
+                else:
+                    t = lower + (upper - lower) * min(max(below / (below - above), 0.1), 0.9)
+                continue
+            for i in range(n):
+                z[i] += t * shift[i]
+                f[i] += t * shift[i]
+            searching, went, t = False, t, 0.0
+            b += went * rise
+        if not free or abs(total) <= CENTRED * mass or centred == CENTRING:
+            return went, b, value, inner
+        centred += 1
+        least, most = (b, most) if total < 0.0 else (least, b)
+        new = b - total / bent if bent > 0.0 else math.nan
+        if not least < new < most:
+            if most - least < math.inf:
+                new = 0.5 * (least + most)
+            else:
+                new = b + math.copysign(width, -total)
+                width *= 4.0
+        move = new - b
+        if move == 0.0:
+            return went, b, value, inner
+        b = new
+        for i in range(n):
+            z[i] += move
+            f[i] += move

@@ -187,7 +187,7 @@ class ProximalRows(PreparedRows):
         The sums are those of the loss at f, of slope * f, and of (f - z)^2.
         """
         z = plain(z)
-        if z.size and (sigma > STIFF or sigma * EPS * float(np.abs(z).max()) > COARSE):
+        if self.few_digits(z, sigma):
             return self._careful_envelope(z, sigma)
         kernels = envelope_kernels(self.loss)
         if kernels is not None:
@@ -196,6 +196,10 @@ class ProximalRows(PreparedRows):
             return sums, slope, curvature
         total, f, away, change = self._proximal(z, sigma)
         return (total, sigma * dot(away, f), dot(away, away)), sigma * away, sigma * (1.0 - change)
+
+    def few_digits(self, z: Array, sigma: float) -> bool:
+        """Whether sigma (z - f) may be all rounding."""
+        return bool(z.size and (sigma > STIFF or sigma * EPS * float(np.abs(z).max()) > COARSE))
 
     def moreau_along(self, z: Array, step: Array, sigma: float) -> Curve:
         """The function t -> (sum of the envelopes at z + t step, its derivative in t), for a vector of t."""

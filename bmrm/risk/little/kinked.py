@@ -7,17 +7,19 @@ prove a bound at every step, and are the next multipliers.
 from __future__ import annotations
 
 import math
+from functools import cache
 from typing import Any
 
 import numpy as np
 
-from bmrm.kernels.rows.little import CENTRED, CENTRING, direction
+from bmrm.kernels.jit import fast_jit, specialised
+from bmrm.kernels.rows import little
+from bmrm.kernels.rows.little import CENTRED, CENTRING, FLAT, SEARCHES, direction
+from bmrm.losses._core.prepared import NO_WEIGHTS
 from bmrm.problem import Vector
 from bmrm.problem.abilities import AtPoint, ReachedAtOnce
 from bmrm.risk.little.rows import SUMS, Array, Goal, Rows, rounding
 
-FLAT, SEARCHES = 0.2, 30
-"""Share of the derivative that may remain after a line search, and most trials of one."""
 BESIDE = 1e-9
 """How far from a kink its slopes are taken, as a share of the score, or in units."""
 SAME, NOISE = 1e-6, 1e-15
@@ -35,6 +37,13 @@ STEEPEST = 1e14
 """A penalty above which its products are dominated by rounding."""
 
 
+@cache
+def _kernel(prox_row: Any, value_row: Any) -> Any:
+    if prox_row is None or value_row is None:
+        return None
+    return specialised(little.advance, fast_jit, prox_row=prox_row, value_row=value_row)
+
+
 def multipliers(rows: Rows, goal: Goal, start: AtPoint | None) -> ReachedAtOnce | None:
     """The method of multipliers from 0, or elsewhere, each subproblem by Newton; None where it does not get there."""
     return Multipliers(rows, goal, start).reached()
@@ -48,6 +57,7 @@ class Multipliers:
     w, b, f : the point with its scores.
     s, sigma : multipliers and penalty.
     u, c, p : slopes of the envelope, their derivatives, and the proximal points.
+    total, inner : the loss at p, and <u, p>.
     best, kept, low, likely : the least J, the point that has it, the highest bound, and the last one but for rounding.
     """
 
@@ -61,6 +71,7 @@ class Multipliers:
         self.kept, self.low = (self.w, self.b), -math.inf
         self.likely = -math.inf
         self.u = self.c = self.p = self.s
+        self.total = self.inner = 0.0
 
     def _begin(self, start: AtPoint | None) -> None:
         """Weights, constants, scores, and room for the matrix of a step."""
@@ -110,7 +121,7 @@ class Multipliers:
         return direction(*given, self.a, self.x, self.shift, self.H)
 
     def _envelope(self, z: Array) -> None:
-        _, self.u, self.c = self.rows.loss.moreau(z, self.sigma)  # type: ignore[attr-defined]
+        (self.total, self.inner, _), self.u, self.c = self.rows.loss.moreau(z, self.sigma)  # type: ignore[attr-defined]
 
     def _advance(self, omega: Any, first: float) -> None:
         """Go along the step as far as the envelope falls; then to the constant at which slopes sum to 0.
@@ -121,6 +132,8 @@ class Multipliers:
         first : the derivative along the step; 0 for none.
         """
         z = self.f + self.s / self.sigma
+        if self._at_once(z, omega, first):
+            return
         if first < 0.0:
             t = self._searched(z, omega, first)
             self.f += t * self.shift
@@ -131,6 +144,33 @@ class Multipliers:
         if self.goal.free:
             self._centre(z)
         self.p = z - self.u / self.sigma
+
+    def _at_once(self, z: Array, omega: Any, first: float) -> bool:
+        """The same by a compiled call, where the loss has rows for it, and z enough digits; else False."""
+        loss: Any = self.rows.loss
+        kernel = _kernel(loss.loss.prox_row, loss.loss.value_row)
+        if kernel is None or loss.few_digits(z, self.sigma):
+            return False
+        self.u, self.c = np.empty_like(z), np.empty_like(z)
+        weights, rise = NO_WEIGHTS if loss.weights is None else loss.weights, float(self.x[-1])
+        given = (
+            loss.y,
+            weights,
+            self.rows.mass,
+            self.goal.l2,
+            tuple(omega),
+            first,
+            float(self.b),
+            rise,
+            self.goal.free,
+        )
+        t, self.b, self.total, self.inner = kernel(
+            z, self.f, self.shift, self.sigma, *given, self.u, self.c, *loss.arguments
+        )
+        if first < 0.0:
+            self.w = self.w + t * self.x[:-1]
+        self.p = z - self.u / self.sigma
+        return True
 
     def _go(self, t: float) -> None:
         """Weights and constants, along the step."""
@@ -179,9 +219,8 @@ class Multipliers:
         """J minus the bound here; the best point and what may be the best bound are remembered."""
         rows, l2 = self.rows, self.goal.l2
         J = rows.loss.value_and_slope(self.f)[0] * self.factor + 0.5 * l2 * length
-        total, _ = rows.loss.value_and_slope(self.p)
-        inner = float(self.u @ self.p) - (0.0 if rows.offset is None else float(self.u @ rows.offset))
-        bound = (total - inner) * self.factor - 0.5 * square / l2 - self._left(rest)
+        inner = self.inner - (0.0 if rows.offset is None else float(self.u @ rows.offset))
+        bound = (self.total - inner) * self.factor - 0.5 * square / l2 - self._left(rest)
         if self.best > J:
             self.best, self.kept = J, (self.w, self.b)
         self.likely = bound

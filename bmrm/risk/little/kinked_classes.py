@@ -35,8 +35,8 @@ class _Run(Multipliers):
         self.Z = np.column_stack((self.rows.X, np.ones(n))) if self.goal.free else self.rows.X
         self.x, self.move = np.zeros((d, K)), np.zeros(K)
 
-    def _envelope(self, z: Array) -> None:
-        (self.total, self.inner, _), self.u, self.c = self.rows.loss.moreau(z, self.sigma)  # type: ignore[attr-defined]
+    def _at_once(self, z: Array, omega: Any, first: float) -> bool:
+        return False
 
     def _go(self, t: float) -> None:
         self.w = self.w + t * self.x
@@ -77,15 +77,6 @@ class _Run(Multipliers):
         slope = float(np.vdot(gradient, self.x)) + (float(rest @ self.move) if free else 0.0)
         omega = float(np.vdot(self.w, self.w)), float(np.vdot(self.w, self.x)), float(np.vdot(self.x, self.x))
         return rest, lacks, float(np.vdot(a, a)), *omega, slope
-
-    def _looked(self, length: float, square: float, rest: Any) -> float:
-        l2 = self.goal.l2
-        J = self.rows.loss.value_and_slope(self.f)[0] * self.factor + 0.5 * l2 * length
-        bound = (self.total - self.inner) * self.factor - 0.5 * square / l2 - self._left(rest)
-        if self.best > J:
-            self.best, self.kept = J, (self.w, self.b)
-        self.likely = bound
-        return J - bound
 
     def _proved(self) -> bool:
         if not self.best - self.likely <= self.goal.wanted(self.best):
