@@ -77,15 +77,15 @@ def _sparse_logistic(lam: float, m: int, tolerance: float) -> Any:
     return LogisticRegression(C=1.0 / (lam * m), tol=tolerance, **options)
 
 
-def _machine(loss: str, **options: Any) -> Callable[[float, int, float], Any]:
+def _machine(loss: str, factor: float = 1.0, **options: Any) -> Callable[[float, int, float], Any]:
     given = {"loss": loss, "fit_intercept": False, "max_iter": 1_000_000, **options}
-    return lambda lam, m, tolerance: LinearSVC(C=1.0 / (lam * m), tol=tolerance, **given)
+    return lambda lam, m, tolerance: LinearSVC(C=factor / (lam * m), tol=tolerance, **given)
 
 
 FAMILIES = (
     Family("logistic", "l2", _logistic),
     Family("hinge", "l2", _machine("hinge", dual=True)),
-    Family("squared_hinge", "l2", _machine("squared_hinge", dual="auto")),
+    Family("squared_hinge", "l2", _machine("squared_hinge", 0.5, dual="auto")),
     Family("least_squares", "l2", lambda lam, m, tol: Ridge(alpha=lam * m, tol=tol, fit_intercept=False)),
     Family("poisson", "l2", lambda lam, m, tol: PoissonRegressor(alpha=lam, tol=tol, fit_intercept=False)),
     Family("softmax", "l2", _logistic),
@@ -149,7 +149,7 @@ def _cells(family: Family, m: int, d: int, lam: float) -> tuple[float, float, fl
         told = next(t for t in LADDER if above(family.peer(lam, m, t).fit(X, y)) <= TARGET)
         theirs = _least(lambda: family.peer(lam, m, told).fit(X, y))
     kind = Regressor if family.task == "regression" else Classifier
-    drop_in = kind(loss=family.loss, regularizer=penalty, bias="none", tolerance=TARGET, threads=1)
+    drop_in = kind(loss=family.loss, regularizer=penalty, fit_intercept=False, tol=TARGET, threads=1)
     return _least(lambda: bmrm.fit(X, y, tolerance=TARGET, **given)), _least(lambda: drop_in.fit(X, y)), theirs
 
 

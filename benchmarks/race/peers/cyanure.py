@@ -15,15 +15,15 @@ EVERY = 2
 """Epochs between two looks at the gap, and so the least that it takes."""
 
 
-def _machine(loss: str, regression: bool = False) -> Make:
+def _machine(loss: str) -> Make:
     def make(task: Task, o: Mapping[str, Any]) -> Any:
         from cyanure import estimators
 
-        kind = estimators.Regression if regression else estimators.Classifier
         l1, l2 = task.problem.l1, task.problem.l2
         penalty = {"l2": "l2", "l1": "l1", "elastic_net": "elasticnet"}[task.problem.penalty]
         lambdas = {"lambda_1": l1 or l2, "lambda_2": l2 if l1 else 0.0}
-        return kind(loss=loss, penalty=penalty, duality_gap_interval=EVERY, **lambdas, **FIXED, **o)
+        given = {"penalty": penalty, "duality_gap_interval": EVERY, **lambdas, **FIXED, **o}
+        return estimators.Regression(**given) if loss == "square" else estimators.Classifier(loss=loss, **given)
 
     return make
 
@@ -32,4 +32,4 @@ ABOUT: dict[str, Any] = {"tolerances": TOLERANCES, "family": "cyanure", "module"
 ALL = ("l2", "l1", "elastic_net")
 enter(Estimator("cyanure logistic", {"logistic": ALL}, _machine("logistic"), **ABOUT))
 enter(Estimator("cyanure squared hinge", {"squared_hinge": L2}, _machine("sqhinge"), **ABOUT))
-enter(Estimator("cyanure square", {"least_squares": ALL}, _machine("square", regression=True), **ABOUT))
+enter(Estimator("cyanure square", {"least_squares": ALL}, _machine("square"), **ABOUT))

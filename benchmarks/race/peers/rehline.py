@@ -31,8 +31,6 @@ def _machine(given: dict[str, Any], **options: str) -> Make:
         from rehline import plqERM_Ridge
 
         loss = given | {theirs: task.problem.options[mine] for theirs, mine in options.items()}
-        if "qt" in loss:
-            loss["qt"] = [loss["qt"]]
         machine = plqERM_Ridge(loss=loss, C=total(task), max_iter=MANY, verbose=0, **o)
         return _Signed(machine) if loss["name"] == "svm" else machine
 
