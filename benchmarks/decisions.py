@@ -347,7 +347,10 @@ class Recorded:
     numbers: Mapping[str, float]
 
     def number(self, name: str) -> float:
-        """As of `Traits`."""
+        """As of `Traits`; the condition follows from what older lines have."""
+        if name == "condition" and name not in self.numbers:
+            weighted = self.words & {"l2", "l1 and l2"}
+            return self.numbers["rows"] / self.numbers["lambda"] if weighted else math.nan
         return self.numbers[name]
 
 

@@ -523,12 +523,14 @@ class AtOnce:
     minimised : the run.
     rows : how many.
     methods : the solvers whose steps are taken: for l1 = 0 and above 0, where they are.
+    most : weights that it is worth for.
     settled : of a free intercept; None where there is none.
     """
 
     minimised: Minimised
     rows: int
     methods: Mapping[bool, str]
+    most: int
     settled: Settled | None = None
 
 

@@ -22,6 +22,8 @@ from bmrm.problem.results import is_own
 from bmrm.risk.little import classes, kinked, kinked_classes, smooth, sparse
 from bmrm.risk.little.rows import Goal, Rows, table_of
 
+LOOPS, SYSTEMS = 64, 192
+"""Most weights where the matrix of a step is factored by plain loops, and by LAPACK, for several scores."""
 Method = Callable[[Rows, Goal, "AtPoint | None"], ReachedAtOnce | None]
 
 
@@ -42,7 +44,8 @@ def at_once(risk: Any) -> AtOnce | None:
         with np.errstate(over="ignore", invalid="ignore"):  # what overflows does not get there
             return methods[l1 > 0.0][1](rows, Goal(l1, l2, free, wanted, most), start)
 
-    return AtOnce(minimised, bound.bare.rows, {l1: name for l1, (name, _) in methods.items()})
+    most = SYSTEMS if bound.bare.scores_per_row > 1 else LOOPS
+    return AtOnce(minimised, bound.bare.rows, {l1: name for l1, (name, _) in methods.items()}, most)
 
 
 @cache

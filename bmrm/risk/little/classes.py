@@ -133,6 +133,9 @@ def step_of(
     gradient, sums : of J in the weights, (dim / K, K), and in the constants; None where these are not free.
     flat : what is added to the second derivatives in the constants.
     """
+    used = shares.any(axis=1)
+    if not used.all():
+        Z, shares = Z[used], shares[used]
     (n, D), K, size = Z.shape, shares.shape[1], gradient.size
     B = (Z[:, :, None] * shares[:, None, :]).reshape(n, D * K)
     mass = shares.sum(axis=1)

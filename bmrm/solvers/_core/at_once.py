@@ -27,8 +27,6 @@ from bmrm.problem.results import is_own
 from bmrm.problem.solution import relative_goal
 from bmrm.solvers._core.monitor import LITTLE, IterativeSolver
 
-NARROW = 64
-"""Most weights: the matrix of a step is factored by plain loops."""
 MOST = 60
 """Most steps. Where they do not get there, a run that keeps account of its steps begins anew."""
 LEAST = 1e-11
@@ -81,13 +79,9 @@ def offer(options: IterativeSolver, risk: Risk, regularizer: Regularizer) -> AtO
     if not (provides(regularizer, Elastic) and is_own(regularizer)):
         return None
     offered = ability(risk, AtOnce)
-    if offered is None or (regularizer.l1 > 0.0) not in offered.methods or not _little(offered.rows, risk.dim):
+    if offered is None or (regularizer.l1 > 0.0) not in offered.methods:
         return None
-    return offered
-
-
-def _little(rows: int, dim: int) -> bool:
-    return dim <= NARROW and rows * dim <= LITTLE
+    return offered if risk.dim <= offered.most and offered.rows * risk.dim <= LITTLE else None
 
 
 def reached(

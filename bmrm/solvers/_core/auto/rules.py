@@ -33,13 +33,15 @@ class Traits:
         size, scored = self._size, ability(self._risk, Scored)
         if size is None:
             return {}
-        dim, rows, scaled = self._risk.dim, size.rows, math.nan
+        dim, rows, scaled, condition = self._risk.dim, size.rows, math.nan, math.nan
         products = size.entries * (1 if scored is None else scored.of_rows.facts.scores_per_row)
         if provides(self._regularizer, Elastic):
             length = math.sqrt(size.square or 1.0)  # features times c, weights divided by c are the same problem
             scaled = rows * (self._regularizer.l2 / length**2 or self._regularizer.l1 / length)
+            condition = length**2 / self._regularizer.l2 if self._regularizer.l2 > 0.0 else math.nan
         numbers = {"rows": rows, "dim": dim, "smaller": min(rows, dim), "entries": size.entries / max(1, rows)}
-        return numbers | {"lambda": scaled, "ranks": size.ranks, "products": products, "each": products / max(1, dim)}
+        numbers |= {"lambda": scaled, "condition": condition, "ranks": size.ranks}
+        return numbers | {"products": products, "each": products / max(1, dim)}
 
     def number(self, name: str) -> float:
         """One of `NUMBERS`; nan where it is not known."""
@@ -75,6 +77,7 @@ NUMBERS = {
     "smaller": "min(m, d)",
     "entries": "entries a row",
     "lambda": "scaled lambda",
+    "condition": "condition",
     "ranks": "ranks",
     "products": "products of a pass",
     "each": "products of a pass for each weight",
@@ -82,8 +85,9 @@ NUMBERS = {
     "spread": "effective rank over min(m, d)",
 }
 """m rows, d weights. The scaled lambda is m lambda over the mean squared length of a row, or, for l1 alone, over the
-root of that. The effective rank is tr(S)^2 / tr(S^2) of the second moments S of the rows: over how many directions they
-spread."""
+root of that. The condition, for l2, is that squared length over lambda: no more than that does the risk bend compared
+with the regularizer, times the curvature of the loss. The effective rank is tr(S)^2 / tr(S^2) of the second moments S
+of the rows: over how many directions they spread."""
 
 
 def _of_risk(risk: Risk) -> set[str]:
@@ -166,27 +170,20 @@ RULES = (
     Rule("ranks, kinked, several scores, l2", (LINES, SEMISMOOTH)),
     Rule("ranks, smooth, one score, l1", (PROXIMAL,)),
     Rule("ranks, smooth, one score, l1 and l2", (PROXIMAL,)),
+    Rule("scores, l2", (BUNDLE, LINES), most={"condition": 10}),
     Rule("smooth, one score, rows, free intercept, l2", (NEWTON, DUAL), most={"entries": 200}),
-    Rule("smooth, one score, rows, free intercept, l2", (DUAL, NEWTON)),
-    Rule("quadratic, one score, rows, l2", (NEWTON, LBFGS), most={"dim": 64}),
     Rule("smooth, one score, rows, l2", (LBFGS, NEWTON), least={"dim": 10, "spread": 0.7}, most={"dim": 2_500}),
     Rule("smooth, one score, rows, l2", (NEWTON, LBFGS), most={"dim": 2_500}),
     Rule("smooth, one score, rows, l2", (NEWTON, DUAL), most={"entries": 20}),
     Rule("smooth, one score, rows, l2", (NEWTON, DUAL), most={"smaller": 1_000, "rank": 100}),
-    Rule("smooth, one score, rows, l2", (LBFGS, DUAL), most={"lambda": 0.01, "rank": 100}),
     Rule("smooth, one score, rows, l2", (NEWTON, DUAL), most={"lambda": 0.4, "rank": 2_000}),
     Rule("smooth, one score, rows, l2", (DUAL, LBFGS)),
-    Rule("smooth, several scores, rows, free intercept, l2", (NEWTON, DUAL), most={"dim": 1_200, "lambda": 0.06}),
-    Rule("smooth, several scores, rows, free intercept, l2", (DUAL, LBFGS)),
-    Rule("smooth, several scores, rows, l2", (NEWTON, LBFGS), most={"dim": 1_600, "lambda": 0.6}),
+    Rule("smooth, several scores, rows, l2", (NEWTON, LBFGS), most={"dim": 3_000, "lambda": 0.6}),
     Rule("smooth, several scores, rows, l2", (NEWTON, LBFGS), most={"dim": 1_600, "entries": 12}),
     Rule("smooth, several scores, rows, l2", (LBFGS, NEWTON), most={"dim": 8_000}),
     Rule("smooth, several scores, rows, l2", (DUAL, LBFGS)),
     Rule("smooth, groups, l2", (LBFGS, DUAL), most={"lambda": 1.0, "dim": 20_000}),
     Rule("smooth, groups, l2", (DUAL, LBFGS)),
-    Rule("kinked, one score, rows, free intercept, l2", (SEMISMOOTH, DUAL), most={"dim": 250, "lambda": 2.0}),
-    Rule("kinked, one score, rows, free intercept, l2", (DUAL, SEMISMOOTH)),
-    Rule("kinked, one score, rows, l2", (SEMISMOOTH, DUAL), most={"dim": 450, "lambda": 1.6}),
     Rule("kinked, one score, rows, l2", (SEMISMOOTH, DUAL), most={"dim": 450}, least={"spread": 0.56}),
     Rule("kinked, one score, rows, l2", (SEMISMOOTH, DUAL), most={"dim": 900, "lambda": 1.6, "spread": 0.56}),
     Rule("kinked, one score, rows, l2", (DUAL, SEMISMOOTH), most={"smaller": 8_000}, least={"dim": 2_000}, passes=LONG),
@@ -206,7 +203,6 @@ RULES = (
     Rule("smooth, one score, rows, l1", (PROXIMAL, COLUMNS)),
     Rule("smooth, one score, rows, l1 and l2", (DUAL, PROXIMAL), most={"dim": 450}, least={"entries": 140}),
     Rule("smooth, one score, rows, l1 and l2", (PROXIMAL, COLUMNS), most={"dim": 450}),
-    Rule("smooth, one score, rows, l1 and l2", (DUAL, COLUMNS), most={"lambda": 0.03}),
     Rule("smooth, one score, rows, l1 and l2", (COLUMNS, PROXIMAL)),
     Rule("kinked, one score, rows, l1 and l2", (SEMISMOOTH, DUAL), most={"smaller": 450}),
     Rule("dual steps, l1 and l2", (DUAL, LINES)),
