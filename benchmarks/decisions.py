@@ -347,11 +347,13 @@ class Recorded:
     numbers: Mapping[str, float]
 
     def number(self, name: str) -> float:
-        """As of `Traits`; the condition follows from what older lines have."""
-        if name == "condition" and name not in self.numbers:
-            weighted = self.words & {"l2", "l1 and l2"}
-            return self.numbers["rows"] / self.numbers["lambda"] if weighted else math.nan
-        return self.numbers[name]
+        """As of `Traits`; what older lines lack follows from what they have."""
+        n = self.numbers
+        if name == "condition" and name not in n:
+            return n["rows"] / n["lambda"] if self.words & {"l2", "l1 and l2"} else math.nan
+        if name == "products" and name not in n:
+            return n["rows"] * n["entries"] * (1 if "one score" in self.words else 8)
+        return n[name]
 
 
 def judge() -> None:

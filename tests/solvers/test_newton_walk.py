@@ -61,7 +61,7 @@ def test_points_take_few_passes(loss, least):
     X = RNG.normal(size=(1_000, 70))
     y = targets_of(loss, X[:, :5].sum(axis=1) * 0.5 + RNG.normal(size=1_000))
     found = bmrm.path(X, y, loss=loss, n_lambdas=20, tolerance=1e-3)
-    given = {"loss": loss, "tolerance": 1e-3}
+    given = {"loss": loss, "tolerance": 1e-3, "solver": "newton"}
     alone = sum(bmrm.fit(X, y, lam=lam, **given).solution.passes for lam in found.lambdas)
     assert least * found.passes.sum() <= alone
 
