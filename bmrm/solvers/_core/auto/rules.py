@@ -170,6 +170,7 @@ RULES = (
     Rule("ranks, kinked, several scores, l2", (LINES, SEMISMOOTH)),
     Rule("ranks, smooth, one score, l1", (PROXIMAL,)),
     Rule("ranks, smooth, one score, l1 and l2", (PROXIMAL,)),
+    Rule("quadratic, one score, rows, l2", (NEWTON, LBFGS), most={"dim": 64}),
     Rule("one score, scores, l2", (BUNDLE, LINES), most={"condition": 10}),
     Rule("smooth, one score, rows, l2", (LBFGS, NEWTON), least={"dim": 10, "spread": 0.7}, most={"dim": 2_500}),
     Rule("smooth, one score, rows, l2", (NEWTON, LBFGS), most={"dim": 2_500}),
