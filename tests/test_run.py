@@ -346,6 +346,8 @@ def run_where_files_hold(limit):
 
 @pytest.mark.parametrize("limit", [10, 2000, 6000])
 def test_a_disk_that_fills_leaves_nothing_half_written(job, limit):
+    config = (job / "config.yaml").read_text()
+    (job / "config.yaml").write_text(config.replace("auto", "semismooth_newton"))  # its history has few lines
     status, messages = run_where_files_hold(limit)
     # other packages complain of their caches
     ours = [line for line in messages if line.startswith("bmrm: ")]

@@ -19,7 +19,7 @@ from bmrm.losses._core.row import Row
 from bmrm.problem.abilities import AtOnce, AtPoint, ReachedAtOnce
 from bmrm.problem.basics import provides
 from bmrm.problem.results import is_own
-from bmrm.risk.little import classes, kinked, kinked_classes, smooth, sparse
+from bmrm.risk.little import classes, kinked, kinked_classes, smooth
 from bmrm.risk.little.rows import Goal, Rows, table_of
 
 LOOPS, SYSTEMS = 64, 192
@@ -48,11 +48,17 @@ def at_once(risk: Any) -> AtOnce | None:
     return AtOnce(minimised, bound.bare.rows, {l1: name for l1, (name, _) in methods.items()}, most)
 
 
+def _sparse(rows: Rows, goal: Goal, start: AtPoint | None) -> ReachedAtOnce | None:
+    from bmrm.risk.little import sparse  # descent on Gram matrices, which ranks that answer do without
+
+    return sparse.newton(rows, goal, start)
+
+
 @cache
 def _methods(loss: type, prepared: type, smooth_loss: bool, shifted: bool) -> dict[bool, tuple[str, Method]]:
     """Without and with l1, where there is one: the solver whose steps are taken, and the function that takes them."""
     if smooth_loss and all(isinstance(getattr(loss, name, None), Row) for name in ("value_slope", "curvature")):
-        return {False: ("newton", smooth.newton), True: ("coordinate_descent", sparse.newton)}
+        return {False: ("newton", smooth.newton), True: ("coordinate_descent", _sparse)}
     if smooth_loss and issubclass(prepared, SharedRows) and not shifted:
         return {False: ("newton", classes.newton)}
     if not smooth_loss and issubclass(prepared, ProximalRows):
