@@ -152,6 +152,8 @@ FOUND = {
     (31, 1241): "planes that balance one another, which cvxopt took for a ray",
     (450506, 14242): "masters of elastic_net in features of eight decades, whose rounds went to and fro for over 20 s",
     (23, 1901): "constants of 6e9, where an old second derivative of flat directions led, and values that are rounding",
+    (501337, 174): "little data with l1: J of scores that steps had added up, not of the weights",
+    (501337, 796): "the same beside a far row: a bound above the minimum",
 }
 """Problems on which something was false."""
 

@@ -92,21 +92,32 @@ class _Run:
     def proved(self) -> bool:
         """Whether the gap here is what is wanted, rounding taken off."""
         _, l2, free, wanted, _ = self.goal
-        product, most, rest = float(self.a @ self.w), float(np.abs(self.a).max(initial=0.0)), self.total * self.factor
-        if free and abs(rest) > SUMS:
+        if not self._gap() <= wanted(self.J):
             return False
-        likely = max(self._low(s, np.abs(self.a), product) for s in self._factors(most, product))
-        if not self.J - likely <= wanted(self.J):
+        self.f = self.rows.scores(self.w, self.b)  # what steps have added up is not what the weights say
+        self.R, self.size, self.total, self.bent = self._looked(self._still, 0.0)
+        self._centre()
+        self.J = self.R + self._omega(self.w)
+        product, rest = float(self.a @ self.w), self.total * self.factor
+        if free and abs(rest) > SUMS:
             return False
         wrong, slack = errors(self.rows, self.w, self.b, self.u, self.f, self.size, l2)
         slack += abs(rest) * (1.0 + abs(self.b)) if free else 0.0
         slack += (len(self.w) + 16.0) * 1.2e-16 * self._omega(self.w)
         sizes = np.abs(self.a) + wrong
         most = float(sizes.max(initial=0.0))
-        self.bound = max(self._low(s, sizes, product) for s in self._factors(most, product)) - slack
+        self.bound = max(self._low(s, sizes, product) for s in self._factors(most)) - slack
         return bool(self.J - self.bound <= wanted(self.J))
 
-    def _factors(self, most: float, product: float) -> list[float]:
+    def _gap(self) -> float:
+        """J less the bound here, but for rounding; infinite where slopes do not sum to 0 beside a free constant."""
+        if self.goal.free and abs(self.total) * self.factor > SUMS:
+            return math.inf
+        sizes, product = np.abs(self.a), float(self.a @ self.w)
+        likely = max(self._low(s, sizes, product) for s in self._factors(float(sizes.max(initial=0.0))))
+        return float(self.J - likely)
+
+    def _factors(self, most: float) -> list[float]:
         """By which slopes may be multiplied, the largest of which is `most`."""
         feasible = min(1.0, ALL * self.goal.l1 / most) if most > 0.0 else 1.0
         return [feasible, 1.0] if self.goal.l2 > 0.0 else [feasible]
