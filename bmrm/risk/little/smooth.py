@@ -11,11 +11,10 @@ import numpy as np
 from bmrm.kernels.jit import fast_jit, specialised
 from bmrm.kernels.rows import little
 from bmrm.kernels.rows.little import CENTRED, CENTRING
+from bmrm.losses._core.prepared import NO_WEIGHTS
 from bmrm.problem import Vector
 from bmrm.problem.abilities import AtPoint, ReachedAtOnce
 from bmrm.risk.little.rows import HALVINGS, SHARE, SUMS, Goal, Rows, rounding
-
-NONE = np.empty(0)
 
 
 @cache
@@ -36,7 +35,7 @@ def newton(rows: Rows, goal: Goal, start: AtPoint | None) -> ReachedAtOnce | Non
     """
     kernel = kernel_of(rows.loss.loss)
     X, (_, l2, free, wanted, most), mass, y = rows.X, goal, rows.mass, rows.loss.y
-    arguments, weights = rows.loss.arguments, NONE if rows.loss.weights is None else rows.loss.weights
+    arguments, weights = rows.loss.arguments, NO_WEIGHTS if rows.loss.weights is None else rows.loss.weights
     n, d = X.shape
     there, shift, g, h, ones = np.zeros((5, n))
     a, x, H, factor = np.empty(d), np.empty(d + 1), np.empty((d + 1, d + 1)), 1.0 / mass

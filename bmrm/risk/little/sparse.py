@@ -12,11 +12,12 @@ from typing import Any
 import numpy as np
 
 from bmrm.kernels.rows.little import ARMIJO, CENTRED, CENTRING
+from bmrm.losses._core.prepared import NO_WEIGHTS
 from bmrm.problem import Vector
 from bmrm.problem.abilities import AtPoint, ReachedAtOnce
 from bmrm.problem.facts import facts_of
-from bmrm.risk.little.rows import HALVINGS, SHARE, SUMS, Array, Goal, Rows, errors
-from bmrm.risk.little.smooth import NONE, kernel_of
+from bmrm.risk.little.rows import HALVINGS, ROUNDOFF, SHARE, SUMS, TERMS, Array, Goal, Rows, errors
+from bmrm.risk.little.smooth import kernel_of
 from bmrm.solvers._core.gram_model import RIDGE, minimum
 
 SHARPER, SHARPEST = 0.2, 1e-7
@@ -56,7 +57,7 @@ class _Run:
         self.rows, self.goal, self.factor = rows, goal, 1.0 / rows.mass
         self.quadratic = facts_of(rows.loss.loss).quadratic
         weights = rows.loss.weights
-        self._targets = rows.loss.y, NONE if weights is None else weights, rows.mass
+        self._targets = rows.loss.y, NO_WEIGHTS if weights is None else weights, rows.mass
         self._kernel, self._arguments = kernel_of(rows.loss.loss), rows.loss.arguments
         n = len(rows.X)
         self._there, self.u, self.h, self._still = np.zeros((4, n))
@@ -103,7 +104,7 @@ class _Run:
             return False
         wrong, slack = errors(self.rows, self.w, self.b, self.u, self.f, self.size, l2)
         slack += abs(rest) * (1.0 + abs(self.b)) if free else 0.0
-        slack += (len(self.w) + 16.0) * 1.2e-16 * self._omega(self.w)
+        slack += (len(self.w) + TERMS) * ROUNDOFF * self._omega(self.w)
         sizes = np.abs(self.a) + wrong
         most = float(sizes.max(initial=0.0))
         self.bound = max(self._low(s, sizes, product) for s in self._factors(most)) - slack
