@@ -39,6 +39,8 @@ from bmrm.solvers import SOLVERS
 from bmrm.vocabulary import CONFIGS
 
 ROWS, FEATURES = 200, 12
+MANY = 20_000
+"""Rows of data that are not solved at once."""
 FEW = {"max_iterations": 30, "time_limit": 2.0, "tolerance": 1e-4}
 """Limits of a warm-up run, which reaches every part of a solver."""
 RANKS, WHOLE, DEFAULTS = "what ranks answer", "all of it", "a fit of default settings"
@@ -134,8 +136,8 @@ def _warm(name: str, part: str) -> int:
             _as_config(name)
         elif part == DEFAULTS:
             loss = instance_of(LOSSES, name)
-            for callback in (None, lambda line: None):  # at once, and as more data are
-                fit(next(_data(loss)), loss=loss, threads=1, callback=callback)
+            for rows in (ROWS, MANY):
+                fit(next(_data(loss, rows)), loss=loss, threads=1)
         else:
             loss = instance_of(LOSSES, name)
             for data in _data(loss):
@@ -177,11 +179,11 @@ class _AsOfRanks:
         return replace(offered, ranks=2) if isinstance(offered, ProblemSize) else offered
 
 
-def _data(loss: Any) -> Iterator[Dataset]:
+def _data(loss: Any, rows: int = ROWS) -> Iterator[Dataset]:
     """The same rows, stored in every way."""
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(ROWS, FEATURES)) * (rng.random((ROWS, FEATURES)) < 0.5)
-    y, groups = targets_for(loss, ROWS), groups_for(loss, ROWS)
+    X = rng.normal(size=(rows, FEATURES)) * (rng.random((rows, FEATURES)) < 0.5)
+    y, groups = targets_for(loss, rows), groups_for(loss, rows)
     present = X != 0.0
     indptr = np.concatenate(([0], np.cumsum(present.sum(axis=1)))).astype(np.int64)
     columns = np.nonzero(present)[1].astype(np.int32)
