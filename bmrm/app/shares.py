@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from bmrm.app.defaults import kinds_of
 from bmrm.data.dataset import Dataset
+from bmrm.data.label_types import is_whole
 from bmrm.data.labels import LabelSets
 from bmrm.mpi.group import Alone, Group, together
 from bmrm.problem import InputError, facts_of
@@ -39,13 +40,19 @@ def are_shares(data: Dataset, loss: Any, group: Group | None = None) -> bool:
     group, facts, found = Alone() if group is None else group, facts_of(loss), False
     if not facts.takes_shares:
         return False
-    told = group.gather(kinds_of(data))
+    told = group.gather({} if group.size == 1 and _labels(data) else kinds_of(data))
     with together(group):
         if told is not None:
             found = any("shape" in one for one in told)
             if not found and facts.task == "binary" and any(one.get("floats") and not one["whole"] for one in told):
                 found = len({value for one in told for value in one.get("values", ())}) > 2
     return bool(group.broadcast(found))
+
+
+def _labels(data: Dataset) -> bool:
+    """Whether the targets are labels by their type alone."""
+    y = data.targets.y
+    return isinstance(y, LabelSets) or (y.ndim == 1 and (y.dtype.kind != "f" or is_whole(data.targets.dtype)))
 
 
 def rows_of_labels(data: Dataset, loss: Any, part: str = "") -> Dataset:

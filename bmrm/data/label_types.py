@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -46,12 +47,17 @@ def stored(array: NDArray[Any], name: str = "y") -> tuple[NDArray[Any], str]:
     if kind in _WHOLE:
         whole = array.astype(np.int64)
         small = not whole.size or (int(whole.max()) <= EXACT and int(whole.min()) >= -EXACT)
-        return whole.astype(np.float64) if small else whole, array.dtype.newbyteorder("=").name
+        return whole.astype(np.float64) if small else whole, _name_of(array.dtype)
     if kind == "f":
         return array.astype(np.float64, copy=False), "" if array.dtype.itemsize >= 8 else array.dtype.name
     if kind == "c":
         raise InputError(f"{name}: complex numbers, expected real ones")
     raise InputError(f"{name} holds {'bytes' if kind == 'S' else array.dtype}, expected labels or numbers")
+
+
+@cache
+def _name_of(dtype: np.dtype[Any]) -> str:
+    return dtype.newbyteorder("=").name
 
 
 def as_listed(values: Sequence[Any], array: NDArray[Any]) -> NDArray[Any]:
@@ -69,6 +75,7 @@ def type_of_numbers(numbers: NDArray[np.float64]) -> str:
     return "int64" if whole and numbers.size else ""
 
 
+@cache
 def is_whole(dtype: str) -> bool:
     """Whether labels of that type are integers, or stand for some."""
     return bool(dtype) and np.dtype(dtype).kind in _WHOLE
@@ -81,10 +88,9 @@ def restored(labels: Sequence[Any], dtype: str) -> NDArray[Any]:
         return plain
     if not is_whole(dtype):
         return plain.astype(dtype)
-    whole = np.array([int(label) for label in labels], np.int64)
-    turned = whole.astype(dtype)
-    same = np.array_equal(turned.astype(np.int64), whole) and np.array_equal(whole, plain)
-    return turned if same else plain
+    whole = [int(label) for label in labels]
+    turned = np.array(whole, np.int64).astype(dtype)
+    return turned if turned.astype(np.int64).tolist() == whole == plain.tolist() else plain
 
 
 def restored_rows(y: NDArray[Any], dtype: str) -> NDArray[Any]:

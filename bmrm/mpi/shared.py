@@ -28,6 +28,7 @@ from bmrm.problem import (
     facts_of,
     provides,
 )
+from bmrm.problem.results import is_own
 from bmrm.risk.identity import identity
 from bmrm.risk.linear import LinearRisk
 from bmrm.risk.linear_map import DataMap
@@ -57,7 +58,7 @@ def merged_summary(targets: Targets, loss: Loss, group: Group) -> Summary:
         if rows and heaviest == 0.0:
             raise InputError("weights are all zero, expected at least one above 0")
     if group.size == 1:
-        return _summary(vars(mine))
+        return mine if is_own(loss) else _summary(vars(mine))
     parts = group.gather(dataclasses.asdict(mine))
     merged = None
     with together(group):

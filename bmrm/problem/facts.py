@@ -123,18 +123,14 @@ _DEFAULTS: tuple[tuple[str, Any], ...] = tuple((field.name, field.default) for f
 def facts_of(loss: Any) -> LossFacts:
     """The facts of a loss, of whatever class."""
     cls: Any = type(loss)
-    return _of_class(cls) if _without_parameters(cls) else _facts_of(loss)
+    return _of_class(cls) or _facts_of(loss)
 
 
 @cache
-def _without_parameters(cls: type) -> bool:
-    """Whether the class is one of this package all of whose losses are alike."""
-    return cls.__module__.partition(".")[0] == __name__.partition(".")[0] and is_dataclass(cls) and not fields(cls)
-
-
-@cache
-def _of_class(cls: type) -> LossFacts:
-    return _facts_of(cls())
+def _of_class(cls: type) -> LossFacts | None:
+    """Those of all losses of a class of this package without parameters; None of others."""
+    own = cls.__module__.partition(".")[0] == __name__.partition(".")[0]
+    return _facts_of(cls()) if own and is_dataclass(cls) and not fields(cls) else None
 
 
 def _facts_of(loss: Any) -> LossFacts:

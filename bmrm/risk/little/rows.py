@@ -117,8 +117,9 @@ def errors(
     X, n, d = np.abs(rows.X), *rows.X.shape
     u, w, several = np.abs(u), np.abs(w), u.shape[1] if u.ndim == 2 else 0
     sizes, sums, constants = X.T @ u / rows.mass, u.sum(axis=0) / rows.mass, np.abs(b)
-    total, terms = float(np.sum(sums)), n + d + several + TERMS
-    products = float(np.vdot(sizes, w) + np.vdot(u, np.abs(f)) / rows.mass + np.sum(sums * constants))
+    total, largest = (float(sums.sum()), float(constants.max())) if several else (float(sums), float(constants))
+    terms, shifted = n + d + several + TERMS, float(np.vdot(sums, constants))
+    products = float(np.vdot(sizes, w) + np.vdot(u, np.abs(f)) / rows.mass + shifted)
     most = float(np.abs(f).max()) if several else 0.0  # their differences are rounded before exponentials are taken
     if rows.offset is not None:
         products += float(np.vdot(u, np.abs(rows.offset))) / rows.mass
@@ -127,5 +128,5 @@ def errors(
         scores += 0.0 if rows.offset is None else float(np.abs(rows.offset).sum())
         products += (d + TERMS) / terms * steep * scores / rows.mass
     wrong = ROUNDOFF * (n + several + 2.0 * most + TERMS) * sizes
-    added = terms * (size / rows.mass + products + total * (1.0 + float(np.max(constants))))
+    added = terms * (size / rows.mass + products + total * (1.0 + largest))
     return wrong, float(ROUNDOFF * (added + (w.size + TERMS) * l2 * float(np.vdot(w, w))))
