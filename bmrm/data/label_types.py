@@ -57,7 +57,7 @@ def stored(array: NDArray[Any], name: str = "y") -> tuple[NDArray[Any], str]:
 
 @cache
 def _name_of(dtype: np.dtype[Any]) -> str:
-    return dtype.newbyteorder("=").name
+    return str(dtype.newbyteorder("=").name)
 
 
 def as_listed(values: Sequence[Any], array: NDArray[Any]) -> NDArray[Any]:
