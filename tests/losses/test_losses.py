@@ -1,5 +1,6 @@
 """What single losses promise beyond the laws that all of them keep (tests/conformance)."""
 
+from collections import Counter
 from dataclasses import dataclass
 
 import numpy as np
@@ -47,6 +48,14 @@ def test_the_last_label_in_sort_order_is_positive(y, labels):
     f = np.where(y == labels[1], 2.0, -2.0)
     assert loss.prepare(Targets(y), summary).value_and_slope(f)[0] == 0.0
     assert loss.predict(f, labels).tolist() == y.tolist()
+
+
+@given(st.lists(st.tuples(st.sampled_from([-2.0, 0.0, 1.0, 7.5]), st.sampled_from([0.0, 0.5])), max_size=12))
+def test_labels_of_rows_with_weight_are_counted(rows):
+    labels, weights = (np.array([row[k] for row in rows], float) for k in (0, 1))
+    summary = Hinge().summarise(Targets(labels, weights))
+    counted = Counter(label for label, weight in rows if weight)
+    assert (summary.labels, summary.counts) == (tuple(sorted(counted)), tuple(counted[one] for one in sorted(counted)))
 
 
 def test_ranks_may_lack_labels_that_others_have():
