@@ -11,15 +11,21 @@ P = ParamSpec("P")
 R = TypeVar("R")
 T = TypeVar("T")
 
-Check = Callable[[], None]
-"""Called by long computations about ten times a second; raises if they are to be aborted."""
+
+class Check(Protocol):
+    """Called by long computations about ten times a second; raises if they are to be aborted."""
+
+    def __call__(self, products: float = 0.0, /) -> None:
+        """Before work on matrices that takes as long as so many products of entries of sparse rows, beside passes."""
+        ...
+
 
 FULL, FULL_SPEED = 0.6, 10.0
 """Share of non-zero entries from which rows are multiplied as dense ones, by BLAS, and how many of their products take
 the time of one of sparse rows: measured."""
 
 
-def unchecked() -> None:
+def unchecked(products: float = 0.0, /) -> None:
     """The `Check` that lets everything go on."""
 
 

@@ -267,8 +267,8 @@ class ProfiledPhi(ScoreFunction):
             return best.value, best.b
         return found.least, found.best
 
-    def _in_time(self) -> None:
-        self.meter.check()
+    def _in_time(self, products: float = 0.0, /) -> None:
+        self.meter.check(products)
         if self.meter.spent():
             raise _OutOfTimeError
 

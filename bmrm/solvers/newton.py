@@ -21,9 +21,10 @@ from bmrm.solvers._core.instead import instead, name_of
 from bmrm.solvers._core.monitor import IterativeSolver, Monitor, Step, Steps
 from bmrm.solvers._core.newton.ahead import MOST, ahead
 from bmrm.solvers._core.newton.models import CgModel, DenseModel, NewtonStep, model_for
-from bmrm.solvers._core.newton.preconditioners import Costs, factoring, rows_for_blocks
+from bmrm.solvers._core.newton.preconditioners import Costs, rows_for_blocks
 from bmrm.solvers._core.newton.row_space import RowGram, rank_at_most
 from bmrm.solvers._core.newton.smooth_point import Objective, SmoothPoint
+from bmrm.solvers._core.newton.system import factoring
 from bmrm.solvers._core.row_start import start_from_sample
 from bmrm.solvers._core.rowwise import OF_SCORES
 

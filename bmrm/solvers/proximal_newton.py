@@ -14,6 +14,7 @@ import numpy as np
 from bmrm.problem import Scores, Vector
 from bmrm.registry import parameter
 from bmrm.solvers import register
+from bmrm.solvers._core.dense_matrix import WIDEST
 from bmrm.solvers._core.gram_model import GramModel
 from bmrm.solvers._core.monitor import IterativeSolver, Monitor, Steps
 from bmrm.solvers._core.points import Point
@@ -124,7 +125,7 @@ class _GramRun(Run):
         if model is not None and falling and float(away[model.columns].max(initial=0.0)) >= reuse * worst:
             return model
         size = max(self.options.first_columns, 2 * int(np.count_nonzero(at.w)))
-        columns = chosen(away, at.w, size, self.zeros.found)
+        columns = chosen(away, at.w, size, self.zeros.found, most=WIDEST)
         self.model = GramModel(self.rows, self.rows.curvature(at.f, self.damping), columns)
         self.grams += 1
         return self.model

@@ -29,8 +29,9 @@ from bmrm.solvers._core.certificate import plane_bound
 from bmrm.solvers._core.dense_matrix import WIDEST, refused
 from bmrm.solvers._core.instead import instead, name_of
 from bmrm.solvers._core.monitor import IterativeSolver, Monitor, Step, Steps
-from bmrm.solvers._core.newton.preconditioners import Costs, factoring
+from bmrm.solvers._core.newton.preconditioners import Costs
 from bmrm.solvers._core.newton.row_space import RowGram
+from bmrm.solvers._core.newton.system import factoring
 from bmrm.solvers._core.rounding import Proof
 from bmrm.solvers._core.row_start import SampleMinimum, start_from_sample
 from bmrm.solvers._core.rowwise import OF_SCORES

@@ -22,7 +22,7 @@ from bmrm.solvers._core.newton import preconditioners as newton_preconditioners
 from bmrm.solvers._core.newton.models import DenseModel
 from bmrm.solvers._core.newton.preconditioners import BlockPreconditioner
 from bmrm.solvers._core.newton.smooth_point import Objective
-from bmrm.solvers._core.newton.system import solve_positive
+from bmrm.solvers._core.newton.system import FACTOR_SPEED, solve_positive
 from bmrm.solvers.newton import Newton
 from tests import problems
 
@@ -356,8 +356,9 @@ def test_large_systems_are_solved_in_panels_between_which_the_clock_is_looked_at
     matrix = A @ A.T
     above, right = np.triu(matrix, 1), matrix @ random.normal(size=1100)
     worked = matrix.copy()
-    x = solve_positive(worked, right, lambda: looks.append(1))
+    x = solve_positive(worked, right, lambda products=0.0: looks.append(products))
     np.testing.assert_allclose(matrix @ x, right, atol=1e-8 * np.abs(right).max())
     assert len(looks) > 3
+    assert looks[0] == pytest.approx(1100**3 / 3.0 / FACTOR_SPEED)
     if rank == 1100:  # no ridge was needed
         np.testing.assert_array_equal(np.triu(worked, 1), above)

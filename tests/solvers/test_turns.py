@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass
 from types import SimpleNamespace
 
 import numpy as np
@@ -15,9 +16,9 @@ from bmrm.problem import IncompatibleError, InputError, Iteration, Start, Status
 from bmrm.regularizers.l1 import L1
 from bmrm.regularizers.l2 import L2
 from bmrm.risk.linear import LinearRisk
-from bmrm.solvers._core.auto.turn import left_to_go
+from bmrm.solvers._core.auto.turn import AT_LEAST, DEAR, left_to_go
 from bmrm.solvers._core.auto.turns import GROWTH, PLAN, Plan, Turns
-from bmrm.solvers._core.monitor import Monitor
+from bmrm.solvers._core.monitor import IterativeSolver, Monitor, Step
 from bmrm.solvers._core.plane_model import PlaneSolver
 
 
@@ -98,6 +99,36 @@ def test_turns_grow_until_one_gets_there():
     assert stages[:3] == ["bundle (for a turn; why)", "line_search_bundle (for a turn)", "bundle (for a turn)"]
     assert solution.status is Status.CONVERGED
     assert len(stages) <= 10
+
+
+@dataclass(frozen=True)
+class InVain(IterativeSolver):
+    """Stays where it is, and says that each iteration works on matrices for so many products."""
+
+    superlinear = True
+    products: float = 0.0
+
+    def steps(self, run):
+        while True:
+            run.budget.check(self.products)
+            value, _ = run.risk.value_and_subgradient(run.start)
+            run.improve(run.start, value + run.regularizer.value(run.start))
+            yield Step.ITERATION
+
+
+@pytest.mark.parametrize(("passes_of_work", "iterations"), [(0.0, AT_LEAST + 1), (1.0, AT_LEAST + 1), (4.0 * DEAR, 1)])
+def test_work_on_matrices_ends_a_turn_whatever_the_iterations(monkeypatch, passes_of_work, iterations):
+    one_pass = 2.0 * 400 * 12
+    usual, begun = Turns._limited, []
+
+    def limited(self, run, name):
+        begun.append(len(run.history))
+        return InVain(products=passes_of_work * one_pass) if name == "newton" else usual(self, run, name)
+
+    monkeypatch.setattr(Turns, "_limited", limited)
+    both = Turns(tolerance=1e-9, names=("newton", "lbfgs"), passes=4.0)
+    assert both.minimize(risk_of(Logistic()), L2(1e-3)).status is Status.CONVERGED
+    assert begun[1] - begun[0] == iterations
 
 
 def test_the_path_does_not_depend_on_the_clock(monkeypatch):

@@ -98,8 +98,8 @@ class _Grace:
         self._meter, self._end = meter, time.perf_counter() + GRACE
         self._needed = needed
 
-    def check(self) -> None:
-        self._meter.check()
+    def check(self, products: float = 0.0, /) -> None:
+        self._meter.check(products)
         if self._meter.spent() and (self._needed > GRACE or time.perf_counter() > self._end):
             raise _OutOfTimeError
 

@@ -16,6 +16,7 @@ from bmrm.numerics.line_search import Along, step_length, total
 from bmrm.numerics.roots import newton_root
 from bmrm.problem import Check, LinearMap, MoreauEnvelope, ScoreFunction, Scores, Vector, unchecked
 from bmrm.problem.abilities import RowPart
+from bmrm.solvers._core.dense_matrix import WIDEST
 from bmrm.solvers._core.gram_model import GramModel
 from bmrm.solvers._core.newton.products import inexact_step
 from bmrm.solvers._core.newton.row_space import RowGram, RowQuadratic, rank_of, vectors_of
@@ -331,7 +332,7 @@ class AugmentedLagrangian:
         model, w = self.model, self.w
         rows = RowwiseRisk(model.map, model.phi, model.free, w.size)
         away, worst = violation(self.pull, w, model.l1, model.l2)
-        columns = chosen(away, w, max(COLUMNS, 2 * int(np.count_nonzero(w))))
+        columns = chosen(away, w, max(COLUMNS, 2 * int(np.count_nonzero(w))), most=WIDEST)
         quadratic = GramModel(rows, rows.damped(self.envelope.curvature, self.damping), columns)
         found, shift, _ = quadratic.minimum(self.pull, w, model.l1, model.l2, LEFT * worst, model.check)
         step = np.zeros_like(w)

@@ -36,7 +36,13 @@ class Budget:
     ----------
     time_limit : seconds; None for no limit.
     outer : of the run around this one: neither lasts longer, and a Ctrl-C is meant for both.
+
+    Attributes
+    ----------
+    products : what work on matrices took besides passes, in products of entries of sparse rows.
     """
+
+    products = 0.0
 
     def __init__(self, time_limit: float | None = None, outer: Budget | None = None) -> None:
         self.begin, self._compiled = working_clock(), COMPILING.seconds
@@ -80,8 +86,15 @@ class Budget:
     def agree(self) -> None:
         """Once an iteration: ranks that work on slices ask one another."""
 
-    def check(self) -> None:
-        """Raise Stop where the budget is spent, within `spending`; else nothing. Cheap; in any thread."""
+    def check(self, products: float = 0.0, /) -> None:
+        """Raise Stop where the budget is spent, within `spending`; else nothing. Cheap; in any thread.
+
+        Parameters
+        ----------
+        products : what is to be done on matrices, as of `Check`.
+        """
+        if products:
+            self.products += products
         if self._armed and (self._interrupt.raised or (self._end < math.inf and working_clock() >= self._end)):
             raise Stop(self, self.spent or Status.TIME_LIMIT)
 
@@ -133,8 +146,10 @@ class AgreedBudget(Budget):
         found = self._total(np.array([here is status for status in REASONS], np.float64)).tolist()
         self._agreed = next((status for status, ranks in zip(REASONS, found, strict=True) if ranks), None)
 
-    def check(self) -> None:
-        """Nothing: within an iteration ranks would leave at different places."""
+    def check(self, products: float = 0.0, /) -> None:
+        """Nothing else: within an iteration ranks would leave at different places."""
+        if products:
+            self.products += products
 
 
 class Budgeted:

@@ -23,6 +23,8 @@ SWEEPS = 60
 """Sweeps of coordinate descent between two linear systems for the coordinates in use."""
 PRODUCTS = 1e8
 """Entries of the matrix that are visited between two checks of the clock."""
+FORMED = 8.0
+"""Products that take as long as an entry of a new matrix, whose memory is touched for the first time: some 20 ns."""
 ROUNDS = 200
 TINY = 1e-14
 """Damping of the diagonal of linear systems, relative to its largest entry."""
@@ -71,6 +73,7 @@ class GramModel:
         self, gradient: Vector, w: Vector, l1: float, l2: float, goal: float, check: Check
     ) -> tuple[Vector, float, float]:
         """The new weights of the columns, the step of the free intercept with them, and what is left to do."""
+        check(FORMED * self.H.size)
         old = w[self.columns]
         new, left = minimum(self.H, gradient[self.columns], old, l1, l2, goal, check)
         return new, self._constant(new - old), left
@@ -122,7 +125,7 @@ def _swept(H: Matrix, q: Vector, x: Vector, l1: float, l2: float, goal: float, c
     """Coordinate descent, in batches of sweeps that take some tenths of a second."""
     step, left, most = max(1, int(PRODUCTS / H.size)) if H.size else SWEEPS, math.inf, SWEEPS
     while most > 0 and left > goal:
-        check()
+        check(float(H.size))
         left = gram_sweeps(H, q, x, l1, l2, goal, min(step, most))
         most -= step
     return left

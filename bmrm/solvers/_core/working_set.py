@@ -23,12 +23,19 @@ def violation(gradient: Vector, w: Vector, l1: float, l2: float) -> tuple[Vector
     return out, float(violations(gradient, w, l1, l2, out))
 
 
-def chosen(away: Vector, w: Vector, size: int, zeros: NDArray[np.bool_] | None = None) -> Columns:
+def chosen(
+    away: Vector, w: Vector, size: int, zeros: NDArray[np.bool_] | None = None, most: int | None = None
+) -> Columns:
     """At most `size` columns of the largest violations, with all that are in use; increasing.
 
-    All columns where they are no more than `size`, but for those of `zeros` that are not in use.
+    All columns where they are no more than `size`, but for those of `zeros` that are not in use. Never more than
+    `most`: where so many are in use, those of the largest violations.
     """
     used = w != 0.0
+    if most is not None and w.size > most:
+        if np.count_nonzero(used) >= most:
+            return np.sort(np.argpartition(away, w.size - most)[w.size - most :])
+        size = min(size, most)
     if w.size <= size:
         return np.arange(w.size) if zeros is None else np.flatnonzero(used | ~zeros)
     if zeros is not None:

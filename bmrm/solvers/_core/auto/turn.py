@@ -10,12 +10,17 @@ from inspect import signature
 from typing import Any, NamedTuple, cast
 
 from bmrm.problem import Scored, Scores, Status, ability
+from bmrm.problem.abilities import ProblemSize
 from bmrm.solvers._core.monitor import IterativeSolver, Monitor, Step
 from bmrm.solvers._core.plane_model import KeptModel
 
 AT_LEAST = 12
 """Least number of iterations in a turn of a superlinear solver, whose first iteration may cost as many passes as a
 whole turn."""
+
+
+DEAR = 16.0
+"""What work on matrices may take, over the passes of a turn, before it is over whatever the iterations."""
 
 
 class End(NamedTuple):
@@ -47,9 +52,8 @@ class HandingOver:
 
 def turn(run: Monitor, solver: IterativeSolver, passes: float, handing: HandingOver) -> Generator[Step, bool, End]:
     """The steps of one solver until its budget is spent, unless it is nearly there, or another one is to take over."""
-    begin, first = run.meter.passes, len(run.history)
-    lines = first
-    lines += AT_LEAST if solver.superlinear else 0
+    begin, first, work = run.meter.passes, len(run.history), run.budget.products
+    lines, a_pass = first + (AT_LEAST if solver.superlinear else 0), _products_of_a_pass(run)
     steps = solver.steps(run, **handing.to(solver))
     try:
         step = next(steps)
@@ -57,8 +61,9 @@ def turn(run: Monitor, solver: IterativeSolver, passes: float, handing: HandingO
             afresh = yield step
             if run.stuck is not None:
                 return End(run.stuck)
-            spent = run.meter.passes - begin
-            over = step is Step.ITERATION and spent >= passes and len(run.history) > lines
+            spent, beside = run.meter.passes - begin, (run.budget.products - work) / a_pass
+            enough = spent >= passes and len(run.history) > lines
+            over = step is Step.ITERATION and (enough or beside >= DEAR * passes)
             if over and left_to_go(run, first, spent) > passes:
                 return End(None)
             step = steps.send(afresh)
@@ -66,6 +71,14 @@ def turn(run: Monitor, solver: IterativeSolver, passes: float, handing: HandingO
         return End(Status.STALLED, end.value)
     finally:
         steps.close()
+
+
+def _products_of_a_pass(run: Monitor) -> float:
+    """Of entries of rows; inf where the size of the data is not known."""
+    size, scored = ability(run.risk, ProblemSize), ability(run.risk, Scored)
+    if size is None:
+        return math.inf
+    return max(1.0, 2.0 * size.entries * (1 if scored is None else scored.of_rows.facts.scores_per_row))
 
 
 def left_to_go(run: Monitor, first: int, spent: float) -> float:

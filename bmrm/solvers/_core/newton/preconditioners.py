@@ -30,10 +30,6 @@ ENOUGH = 8
 """Rows in the sample for each feature, enough to estimate the correlation of features. Chosen without a sweep."""
 
 
-FACTOR_SPEED = 20.0
-"""Operations of a Cholesky factorisation that take the time of one product of two entries of a sparse row."""
-
-
 @dataclass(frozen=True)
 class Costs:
     """Costs of Gram matrices, in passes.
@@ -59,11 +55,6 @@ class Costs:
         full = width > FULL * risk.dim / scores_per_row
         speed = FULL_SPEED if full else 1.0
         return cls(full, 0.25 * (width + 1.0) / speed, 0.25 * (size.rows + 1.0) / (scores_per_row * speed))
-
-
-def factoring(size: int) -> float:
-    """What a Cholesky factor of so many rows takes, in products of two entries of a sparse row."""
-    return size**3 / 3.0 / FACTOR_SPEED
 
 
 def rows_for_blocks(risk: Risk, objective: Objective, seed: int, check: Check) -> Scored | None:

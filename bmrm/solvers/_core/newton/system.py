@@ -11,10 +11,17 @@ from bmrm.problem import Check, Vector, unchecked
 Matrix = NDArray[np.float64]
 RIDGE = 1e-15
 """First damping, as a share of the mean of the diagonal, where rounding has made a matrix indefinite."""
+FACTOR_SPEED = 20.0
+"""Operations of a Cholesky factorisation that take the time of one product of two entries of a sparse row."""
 ROWS = 256
 LARGE, PANEL = 1024, 512
 """Rows from which a matrix is factored in panels, and rows of a panel: at 8,000 rows about a tenth of a second between
 two checks of the clock."""
+
+
+def factoring(size: int) -> float:
+    """What a Cholesky factor of so many rows takes, in products of two entries of a sparse row."""
+    return size**3 / 3.0 / FACTOR_SPEED
 
 
 def solve_positive(matrix: Matrix, right: Vector, check: Check = unchecked) -> Vector:
@@ -24,6 +31,7 @@ def solve_positive(matrix: Matrix, right: Vector, check: Check = unchecked) -> V
     """
     diagonal, ridge = matrix.diagonal().copy(), 0.0
     while True:
+        check(factoring(matrix.shape[0]))
         with lapack_threads(matrix.shape[0]):
             x, info = _solved(matrix, right, check)
         if info == 0 and np.isfinite(x).all():
