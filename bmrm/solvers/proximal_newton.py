@@ -49,7 +49,8 @@ class ProximalNewton(IterativeSolver):
     In long runs, weights that the gap proves to be 0 at the minimum are removed from all later working sets (Gap Safe
     screening, Ndiaye et al. 2017; `details["screened"]` is how many).
 
-    Memory: 137 dim + 56 scores + 16 W^2 bytes, W the columns of the working set, scores the rows.
+    Memory: 137 dim + 56 scores + 16 W^2 bytes, W the columns of the working set, at most 8,192,
+    scores the rows.
 
     Parameters
     ----------

@@ -90,7 +90,8 @@ class SemismoothNewton(IterativeSolver):
 
     Memory: 18 dim^2 + 96 scores + 0.3 data bytes, scores being rows times the scores of each, data the size of the
     rows, some of which are copied; 24 scores^2 instead of the first where rows are fewer than 0.7 dim; 104 dim with
-    conjugate gradients; with l1 32 W^2, W being twice the number of weights in use, 64 at least.
+    conjugate gradients; with l1 32 W^2, W being twice the number of weights in use, 64 at least, 8,192 at most: where
+    more are in use, a step is one of those that violate optimality the most.
 
     Parameters
     ----------

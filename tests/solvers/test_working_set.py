@@ -1,7 +1,15 @@
 """Which columns a working set has."""
 
 import numpy as np
+import pytest
 
+from bmrm.data.dataset import Dataset
+from bmrm.losses import LOSSES
+from bmrm.problem import Status
+from bmrm.regularizers import REGULARIZERS
+from bmrm.risk.linear import LinearRisk
+from bmrm.solvers import SOLVERS, proximal_newton
+from bmrm.solvers._core import augmented_lagrangian
 from bmrm.solvers._core.working_set import chosen
 
 AWAY = np.array([0.0, 5.0, 1.0, 0.0, 4.0, 3.0, 2.0])
@@ -19,3 +27,29 @@ def test_no_more_than_a_matrix_may_have():
     assert chosen(AWAY, W, 5, most=2).tolist() == [1, 4]
     assert chosen(AWAY, W, 9, most=3).tolist() == [1, 4, 5]
     assert chosen(AWAY, W, 5, most=6).tolist() == [0, 1, 2, 3, 4]
+
+
+@pytest.mark.parametrize(
+    ("solver", "loss", "penalty"),
+    [
+        ("proximal_newton", "logistic", "l1"),
+        ("proximal_newton", "logistic", "elastic_net"),
+        ("semismooth_newton", "logistic", "l1"),
+        ("semismooth_newton", "logistic", "elastic_net"),
+        ("semismooth_newton", "hinge", "elastic_net"),  # with l1 alone it stalls, and says so
+    ],
+)
+def test_more_weights_in_use_than_a_matrix_may_have(monkeypatch, solver, loss, penalty):
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(300, 20))
+    risk = LinearRisk(
+        Dataset.from_arrays(X, np.where(X.sum(axis=1) + rng.normal(size=300) > 0.0, 1, -1)), LOSSES.make(loss)
+    )
+    omega = REGULARIZERS.make(penalty, {"lambda": 1e-3})
+    free = SOLVERS.make(solver, {"tolerance": 1e-6}).minimize(risk, omega)
+    assert np.count_nonzero(free.w) > 12
+    for module in (proximal_newton, augmented_lagrangian):
+        monkeypatch.setattr(module, "WIDEST", 12)
+    few = SOLVERS.make(solver, {"tolerance": 1e-6}).minimize(risk, omega)
+    assert few.status is Status.CONVERGED
+    assert few.objective == pytest.approx(free.objective, rel=2e-6)

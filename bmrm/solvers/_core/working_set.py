@@ -32,17 +32,17 @@ def chosen(
     `most`: where so many are in use, those of the largest violations.
     """
     used = w != 0.0
+    if zeros is not None:
+        away = np.where(zeros, 0.0, away)
     if most is not None and w.size > most:
         if np.count_nonzero(used) >= most:
             return np.sort(np.argpartition(away, w.size - most)[w.size - most :])
         size = min(size, most)
     if w.size <= size:
         return np.arange(w.size) if zeros is None else np.flatnonzero(used | ~zeros)
-    if zeros is not None:
-        away = np.where(zeros, 0.0, away)
     others = np.flatnonzero((away > 0.0) & ~used)
-    most = max(0, size - int(np.count_nonzero(used)))
-    if others.size > most:
-        others = others[np.argpartition(away[others], others.size - most)[others.size - most :]] if most else others[:0]
+    room = max(0, size - int(np.count_nonzero(used)))
+    if others.size > room:
+        others = others[np.argpartition(away[others], others.size - room)[others.size - room :]] if room else others[:0]
     used[others] = True
     return np.flatnonzero(used)
