@@ -31,10 +31,10 @@ class Auto(SlicedSolver):
     The first rule that holds counts (`bmrm.solvers._core.auto.rules`, printed in *How to choose*): rules are about what
     the risk and the regularizer can do, the numbers of rows and weights, entries per row, lambda for rows of length 1,
     and over how many directions the rows spread. The solvers of a rule take turns, the first one first, within budgets
-    of passes over the data that grow fourfold from turn to turn (Newton's methods have 12 iterations at least); each
-    begins with the best point, bound, planes and slopes of those before. One that stalls has no further turn; the last
-    one left has no budget. So the path depends on the problem alone, never on clocks. `Solution.solver` says which
-    solvers ran and by which rule.
+    of passes over the data that grow fourfold from turn to turn (Newton's methods have 12 iterations at least, unless
+    their matrices take many times as long as the passes); each begins with the best point, bound, planes and slopes of
+    those before. One that stalls has no further turn; the last one left has no budget. So the path depends on the
+    problem alone, never on clocks. `Solution.solver` says which solvers ran and by which rule.
 
     On little data, l2 and losses of one score per row or softmax the whole run is a few compiled calls (`newton`, or
     `semismooth_newton` for losses with kinks; rows times weights at most 150,000, 64 weights), unless somebody asks for
