@@ -268,7 +268,7 @@ class ProfiledPhi(ScoreFunction):
         return found.least, found.best
 
     def _in_time(self, products: float = 0.0, /) -> None:
-        self.meter.check(products)
+        self.meter.check()
         if self.meter.spent():
             raise _OutOfTimeError
 

@@ -99,7 +99,7 @@ class _Grace:
         self._needed = needed
 
     def check(self, products: float = 0.0, /) -> None:
-        self._meter.check(products)
+        self._meter.check()
         if self._meter.spent() and (self._needed > GRACE or time.perf_counter() > self._end):
             raise _OutOfTimeError
 
