@@ -51,5 +51,6 @@ def test_more_weights_in_use_than_a_matrix_may_have(monkeypatch, solver, loss, p
     for module in (proximal_newton, augmented_lagrangian):
         monkeypatch.setattr(module, "WIDEST", 12)
     few = SOLVERS.make(solver, {"tolerance": 1e-6}).minimize(risk, omega)
+    assert few.passes != free.passes
     assert few.status is Status.CONVERGED
     assert few.objective == pytest.approx(free.objective, rel=2e-6)
