@@ -74,11 +74,12 @@ def turn(run: Monitor, solver: IterativeSolver, passes: float, handing: HandingO
 
 
 def _products_of_a_pass(run: Monitor) -> float:
-    """Of entries of rows; inf where the size of the data is not known."""
+    """Of entries of the rows of a rank; inf where the size of the data is not known."""
     size, scored = ability(run.risk, ProblemSize), ability(run.risk, Scored)
     if size is None:
         return math.inf
-    return max(1.0, 2.0 * size.entries * (1 if scored is None else scored.of_rows.facts.scores_per_row))
+    scores = 1 if scored is None else scored.of_rows.facts.scores_per_row
+    return max(1.0, 2.0 * size.entries * scores / size.ranks)
 
 
 def left_to_go(run: Monitor, first: int, spent: float) -> float:
