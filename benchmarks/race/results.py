@@ -40,6 +40,9 @@ PACKAGES = (
     "python-crfsuite",
     "lightgbm",
     "dlib",
+    "cyanure",
+    "rehline",
+    "glum",
 )
 COLUMNS = (
     "kind",
