@@ -79,8 +79,8 @@ class Problem:
         rng = np.random.default_rng([self.seed, self.number])
         loss = str(rng.choice(KINDS[self.kind]))
         many = self.kind in ("softmax", "multiclass hinge")
-        X = _rows(rng, ENTRIES / (CLASSES if many else 1))
-        data = Dataset.from_arrays(X, _targets(rng, X, LOSSES.make(loss).task, loss))
+        X = rows_of(rng, ENTRIES / (CLASSES if many else 1))
+        data = Dataset.from_arrays(X, targets_of(rng, X, LOSSES.make(loss).task, loss))
         risk: Risk = LinearRisk(data, LOSSES.make(loss), threads=1)
         free = bool(rng.random() < 0.5) and loss != "roc_area"
         risk = FreeIntercept(risk) if free else risk
@@ -101,7 +101,7 @@ class Problem:
         return REGULARIZERS.make("l2", {"lambda": lam}), lam
 
 
-def _rows(rng: np.random.Generator, most: float) -> Any:
+def rows_of(rng: np.random.Generator, most: float) -> Any:
     """Dense or sparse rows: correlated, of some rank, on some scales, with constant columns or a mean, or neither."""
     m = round(10.0 ** rng.uniform(1.7, 5.0))
     if rng.random() < 0.5:
@@ -123,7 +123,7 @@ def _rows(rng: np.random.Generator, most: float) -> Any:
     return X
 
 
-def _targets(rng: np.random.Generator, X: Any, task: str, loss: str) -> Any:
+def targets_of(rng: np.random.Generator, X: Any, task: str, loss: str) -> Any:
     """From a linear model with noise; classes in unequal shares, or not."""
     d = X.shape[1]
     noise, truth = 10.0 ** rng.uniform(-1.5, 0.5), rng.standard_normal((d, CLASSES if task == "multiclass" else 1))

@@ -12,6 +12,7 @@ import pytest
 
 from benchmarks.decisions import Recorded
 from bmrm.data.dataset import Dataset
+from bmrm.kernels.workers import usable_cores
 from bmrm.losses import LOSSES
 from bmrm.problem import Status, ability
 from bmrm.problem.abilities import ProblemSize
@@ -53,7 +54,7 @@ def test_numbers_of_a_problem():
     risk = risk_of("hinge", rows=100)
     X = risk.data.X
     expected = {"rows": 100, "dim": 5, "smaller": 5, "entries": 5, "rank": ability(risk, ProblemSize).effective_rank}
-    expected |= {"ranks": 1, "products": 500, "each": 100}
+    expected |= {"ranks": 1, "threads": usable_cores(), "products": 500, "each": 100}
     expected["spread"] = expected["rank"] / 5.0
     expected["lambda"] = 0.01 * 100 / np.mean(np.sum(X * X, axis=1))
     expected["condition"] = np.mean(np.sum(X * X, axis=1)) / 0.01
@@ -152,6 +153,13 @@ def test_auto_says_which_rule_it_follows(loss):
     assert solution.status is Status.CONVERGED
     assert solution.solver.startswith(rule.solvers[0])
     assert str(rule) in solution.solver
+
+
+@pytest.mark.parametrize(("threads", "solver"), [(1, "dual_coordinate"), (2, "newton"), (8, "newton")])
+def test_products_of_second_derivatives_gain_by_threads_and_dual_steps_hardly(threads, solver):
+    risk, lam = risk_of("softmax"), {"lambda": 0.05, "condition": 1e6, "rows": 1e5, "dim": 1e4, "products": 1e7}
+    told = Told(Traits(risk, L2(0.1)).words, lam | {"threads": threads})
+    assert advice(told)[0].solvers[0] == solver
 
 
 SCORES = {"rows": 1e5, "dim": 1e4, "products": 1e8, "each": 1e4}

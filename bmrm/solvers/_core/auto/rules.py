@@ -40,7 +40,7 @@ class Traits:
             scaled = rows * (self._regularizer.l2 / length**2 or self._regularizer.l1 / length)
             condition = length**2 / self._regularizer.l2 if self._regularizer.l2 > 0.0 else math.nan
         numbers = {"rows": rows, "dim": dim, "smaller": min(rows, dim), "entries": size.entries / max(1, rows)}
-        numbers |= {"lambda": scaled, "condition": condition, "ranks": size.ranks}
+        numbers |= {"lambda": scaled, "condition": condition, "ranks": size.ranks, "threads": size.threads}
         return numbers | {"products": products, "each": products / max(1, dim)}
 
     def number(self, name: str) -> float:
@@ -79,6 +79,7 @@ NUMBERS = {
     "lambda": "scaled lambda",
     "condition": "condition",
     "ranks": "ranks",
+    "threads": "threads",
     "products": "products of a pass",
     "each": "products of a pass for each weight",
     "rank": "effective rank of X",
@@ -86,8 +87,8 @@ NUMBERS = {
 }
 """m rows, d weights. The scaled lambda is m lambda over the mean squared length of a row, or, for l1 alone, over the
 root of that. The condition, for l2, is that squared length over lambda: no more than that does the risk bend compared
-with the regularizer, times the curvature of the loss. The effective rank is tr(S)^2 / tr(S^2) of the second moments S
-of the rows: over how many directions they spread."""
+with the regularizer, times the curvature of the loss. Threads are those of a process. The effective rank is
+tr(S)^2 / tr(S^2) of the second moments S of the rows: over how many directions they spread."""
 
 
 def _of_risk(risk: Risk) -> set[str]:
@@ -183,6 +184,7 @@ RULES = (
     Rule("smooth, several scores, rows, l2", (LBFGS, NEWTON), most={"condition": 100}),
     Rule("smooth, several scores, rows, l2", (NEWTON, LBFGS), most={"dim": 3_000, "lambda": 0.6}),
     Rule("smooth, several scores, rows, l2", (LBFGS, NEWTON), most={"dim": 8_000}),
+    Rule("smooth, several scores, rows, l2", (NEWTON, DUAL), {"lambda": 0.1}, {"threads": 2, "products": 2e6}),
     Rule("smooth, several scores, rows, l2", (DUAL, LBFGS)),
     Rule("smooth, groups, l2", (LBFGS, DUAL), most={"lambda": 1.0, "dim": 20_000}),
     Rule("smooth, groups, l2", (DUAL, LBFGS)),
