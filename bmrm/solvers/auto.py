@@ -38,8 +38,8 @@ class Auto(SlicedSolver):
 
     On little data, l2 and losses of one score per row or softmax the whole run is a few compiled calls (`newton`, or
     `semismooth_newton` for losses with kinks; rows times weights at most 150,000, 64 weights), unless somebody asks for
-    each iteration (`callback`), for a limit of time or to go on with another run; where they do not reach the gap, the
-    rules follow. The history is one line then, and no rule is looked at.
+    each iteration (`callback`) or to go on with another run; where they do not reach the gap in time, the rules
+    follow. The history is one line then, and no rule is looked at.
 
     Over ranks that may give rows to one another (`data.share_rows`), rank 0 solves alone, with all rows, what messages
     would make slower, or what only steps row by row solve fast, on few ranks: the first rules say which.
@@ -54,13 +54,13 @@ class Auto(SlicedSolver):
         self, risk: Risk, regularizer: Regularizer, *, start: Vector | None = None, callback: Callback | None = None
     ) -> Solution:
         """As of `Solver`; raises IncompatibleError when no solver fits."""
-        reached = at_once(self, risk, regularizer, start, callback)
+        reached, rest = at_once(self, risk, regularizer, start, callback)
         if reached is not None:
             return reached
         rule, reserve = advice_for(risk, regularizer)
         gathered = ability(risk, Gathered) if rule.solvers == (ALONE,) else None
         if gathered is not None:
-            return alone(self, gathered, risk, regularizer, start, callback)
-        options = {field.name: getattr(self, field.name) for field in fields(IterativeSolver)}
+            return alone(rest, gathered, risk, regularizer, start, callback)
+        options = {field.name: getattr(rest, field.name) for field in fields(IterativeSolver)}
         turns = Turns(**options, names=rule.solvers, reserve=(reserve,), passes=rule.passes, reason=str(rule))
         return turns.minimize(risk, regularizer, start=start, callback=callback)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
@@ -15,6 +17,7 @@ from bmrm.risk.intercept import FreeIntercept
 from bmrm.risk.linear import LinearRisk
 from bmrm.risk.products import Columns
 from bmrm.solvers import SOLVERS
+from bmrm.solvers._core import at_once
 from bmrm.solvers._core.at_once import REASON
 
 SMOOTH = "logistic", "squared_hinge", "least_squares", "poisson"
@@ -158,7 +161,6 @@ def test_fit_from_python_keeps_its_results(loss):
     [
         {"callback": lambda line: None},
         {"start": bmrm.Start(np.ones(FEATURES))},
-        {"time_limit": 60.0},
         {"tolerance": 1e-13},
         {"max_iterations": 1},
     ],
@@ -168,6 +170,26 @@ def test_others_keep_account(given):
     risk = made("logistic", free=False)
     assert REASON in auto(risk, 0.1).solver
     assert REASON not in auto(risk, 0.1, **given).solver
+
+
+@pytest.mark.parametrize("loss", ["hinge", "logistic", *SEVERAL])
+def test_a_limit_of_time_is_kept_at_once(loss):
+    risk = made(loss, free=True)
+    assert REASON in auto(risk, 0.1, time_limit=60.0).solver
+    late = auto(risk, 0.1, tolerance=1e-9, time_limit=1e-9)
+    assert late.status is Status.TIME_LIMIT
+    assert REASON not in late.solver
+
+
+@pytest.mark.parametrize(("spent", "left"), [(20.0, 40.0), (70.0, 0.0)])
+def test_what_could_not_be_done_at_once_has_the_rest_of_the_time(spent, left, monkeypatch):
+    """A clock that tells a step of so many seconds, whose gap is out of reach."""
+    given, ticks = [], itertools.chain([0.0, 0.0], itertools.repeat(spent))
+    monkeypatch.setattr(at_once, "working_clock", lambda: next(ticks))
+    monkeypatch.setattr("bmrm.solvers.auto.Turns.minimize", lambda turns, *_, **__: given.append(turns.time_limit))
+    auto(made("logistic", free=False), 0.1, max_iterations=1, time_limit=60.0)
+    assert given == pytest.approx([left], abs=1e-6)
+    assert given[0] > 0.0
 
 
 def test_much_data_and_other_losses_are_not_done_at_once():

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+import math
+from dataclasses import replace
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
@@ -31,20 +33,32 @@ MOST = 60
 """Most steps. Where they do not get there, a run that keeps account of its steps begins anew."""
 LEAST = 1e-11
 """Least tolerance: below it rounding decides."""
+SHORTEST = 1e-9
+"""Seconds of a limit at least: a run has one, or none."""
 REASON = "little data, all at once"
 
 
-def at_once(
-    options: IterativeSolver,
-    risk: Risk,
-    regularizer: Regularizer,
-    start: Vector | Start | None,
-    callback: Callback | None,
-) -> Solution | None:
-    """The solution where the gap is reached, for a run that nobody watches.
+class _LateError(Exception):
+    """The limit of time."""
 
-    None where it is not, or is no lower than at the start, or somebody asks for each iteration, to go on with a run or
-    for a limit of time, the regularizer is not l2, or the data are not little: then nothing has happened.
+
+T = TypeVar("T", bound=IterativeSolver)
+
+
+def with_rest(solver: T, begin: float) -> T:
+    """The solver with what is left of its limit of time, of a run that began then by `working_clock`."""
+    if solver.time_limit is None:
+        return solver
+    return replace(solver, time_limit=max(solver.time_limit - (working_clock() - begin), SHORTEST))
+
+
+def at_once(
+    options: T, risk: Risk, regularizer: Regularizer, start: Vector | Start | None, callback: Callback | None
+) -> tuple[Solution | None, T]:
+    """The solution where the gap is reached, for a run that nobody watches, and the solver with what time is left.
+
+    No solution where it is not, not within the limit of time, or is no lower than at the start, or somebody asks for
+    each iteration or to go on with a run, the regularizer has no such steps, or the data are not little.
 
     Parameters
     ----------
@@ -53,17 +67,18 @@ def at_once(
     start, callback : as of `IterativeSolver.minimize`.
     """
     if callback is not None or not (start is None or _plain(start, risk.dim)):
-        return None
+        return None, options
     start = cast("Vector | None", start)
     offered = offer(options, risk, regularizer)
     if offered is None:
-        return None
+        return None, options
+    begin = working_clock()
     known = None if start is None or offered.settled is None else offered.settled.of(start)
     found = reached(options, risk, regularizer, offered, None if start is None else AtPoint(start, known))
-    if found is None or start is None:
-        return found
-    value, _ = risk.value_and_subgradient(start)
-    return found if found.objective <= value + regularizer.value(start) else None
+    if found is not None and start is not None:
+        value, _ = risk.value_and_subgradient(start)
+        found = found if found.objective <= value + regularizer.value(start) else None
+    return found, with_rest(options, begin)
 
 
 def _plain(start: Any, dim: int) -> bool:
@@ -74,7 +89,7 @@ def _plain(start: Any, dim: int) -> bool:
 
 def offer(options: IterativeSolver, risk: Risk, regularizer: Regularizer) -> AtOnce | None:
     """The ability, where it serves such a problem and these options; else None."""
-    if options.time_limit is not None or options.tolerance < LEAST:
+    if options.tolerance < LEAST:
         return None
     if not (provides(regularizer, Elastic) and is_own(regularizer)):
         return None
@@ -87,19 +102,24 @@ def offer(options: IterativeSolver, risk: Risk, regularizer: Regularizer) -> AtO
 def reached(
     options: IterativeSolver, risk: Risk, regularizer: Regularizer, offered: AtOnce, start: AtPoint | None = None
 ) -> Solution | None:
-    """The solution, found from `start` on, where the gap is reached; else None."""
+    """The solution, found from `start` on, where the gap is reached in time; else None."""
     tolerances = options.tolerance, options.absolute_tolerance
+    limit = math.inf if options.time_limit is None else options.time_limit
     l1, l2 = cast(Elastic, regularizer).l1, cast(Elastic, regularizer).l2
     begin, compiled = working_clock(), COMPILING.seconds
-    with one_thread():
-        found = offered.minimised(
-            l1,
-            l2,
-            offered.settled is not None,
-            lambda objective: relative_goal(objective, *tolerances) * abs(objective),
-            min(MOST, options.max_iterations),
-            start,
-        )
+
+    def wanted(objective: float) -> float:
+        """The gap; it is asked for in every step."""
+        if working_clock() - begin >= limit:
+            raise _LateError
+        return relative_goal(objective, *tolerances) * abs(objective)
+
+    steps, free = min(MOST, options.max_iterations), offered.settled is not None
+    try:
+        with one_thread():
+            found = offered.minimised(l1, l2, free, wanted, steps, start)
+    except _LateError:
+        return None
     if found is None:
         return None
     J, seconds = found.objective, working_clock() - begin

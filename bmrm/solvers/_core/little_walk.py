@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import partial
 
+from bmrm.kernels.compiling import working_clock
 from bmrm.problem import Callback, Regularizer, Risk, Solution, Vector
 from bmrm.problem.abilities import AtOnce, AtPoint
-from bmrm.solvers._core.at_once import offer, reached
+from bmrm.solvers._core.at_once import offer, reached, with_rest
 from bmrm.solvers._core.kept_walk import Walker
 from bmrm.solvers._core.monitor import IterativeSolver
 
@@ -29,9 +30,12 @@ def _walk(
     """The points; the solver finds those that are not reached at once."""
     point = None if start is None else AtPoint(start)
     for regularizer in regularizers:
+        begin = working_clock()
         found = reached(solver, risk, regularizer, offered, point)
         if found is None:
-            found = solver.minimize(risk, regularizer, start=None if point is None else point.w, callback=callback)
+            found = with_rest(solver, begin).minimize(
+                risk, regularizer, start=None if point is None else point.w, callback=callback
+            )
         else:
             callback(found.history[-1])
         yield found
