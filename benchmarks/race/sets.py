@@ -310,6 +310,7 @@ def _texts(rows: int, words: int, mean: float, rng: np.random.Generator) -> tupl
     X.sum_duplicates()
     counts = np.bincount(X.indices, minlength=words)
     X = sparse.csr_matrix(X @ sparse.diags(np.log(1.0 + rows / np.maximum(counts, 1))))
+    X.sort_indices()  # a product leaves them as they come
     return unit_rows(Csr(X.indptr.astype(np.int64), X.indices.astype(np.int32), X.data, words)), topic
 
 
