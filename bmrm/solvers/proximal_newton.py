@@ -54,7 +54,8 @@ class ProximalNewton(IterativeSolver):
 
     Parameters
     ----------
-    first_columns : columns of the first working set, later ones have twice as many as are in use. 64 was chosen without
+    first_columns : columns of the first working set, later ones have twice as many as are in use, but no more beside
+        these than there are rows: l1 leaves no more in use, unless columns depend on one another. 64 was chosen without
         a sweep: H then takes 32 kB.
     reuse : recompute H when an iteration has not reduced the largest violation to this share; 0 recomputes it always.
     sample : share of the rows in a subproblem that provides the start, 0 for none; not used with a `start`. Null: 0.05,
@@ -125,7 +126,8 @@ class _GramRun(Run):
         falling = worst <= reuse * self.before
         if model is not None and falling and float(away[model.columns].max(initial=0.0)) >= reuse * worst:
             return model
-        size = max(self.options.first_columns, 2 * int(np.count_nonzero(at.w)))
+        used = int(np.count_nonzero(at.w))
+        size = max(self.options.first_columns, min(2 * used, used + self.rows.count))
         columns = chosen(away, at.w, size, self.zeros.found, most=WIDEST)
         self.model = GramModel(self.rows, self.rows.curvature(at.f, self.damping), columns)
         self.grams += 1

@@ -54,3 +54,24 @@ def test_more_weights_in_use_than_a_matrix_may_have(monkeypatch, solver, loss, p
     assert few.passes != free.passes
     assert few.status is Status.CONVERGED
     assert few.objective == pytest.approx(free.objective, rel=2e-6)
+
+
+def test_no_more_columns_are_taken_beside_those_in_use_than_there_are_rows(monkeypatch):
+    """20 rows, which any 20 of 2,000 columns fit: early models leave all their columns in use."""
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(20, 20)) @ rng.normal(size=(20, 2000)) + 0.1 * rng.normal(size=(20, 2000))
+    risk = LinearRisk(Dataset.from_arrays(X, np.where(rng.random(20) < 0.5, 1, -1)), LOSSES.make("logistic"))
+    beside: list[int] = []
+
+    def noting(away, w, *given, **options):
+        columns = chosen(away, w, *given, **options)
+        beside.append(np.count_nonzero(w[columns] == 0.0))
+        return columns
+
+    monkeypatch.setattr(proximal_newton, "chosen", noting)
+    omega = REGULARIZERS.make("l1", {"lambda": 1e-5})
+    found = SOLVERS.make("proximal_newton", {"tolerance": 1e-6}).minimize(risk, omega)
+    other = SOLVERS.make("coordinate_descent", {"tolerance": 1e-6}).minimize(risk, omega)
+    assert found.status is Status.CONVERGED
+    assert beside[0] == max(beside) == 64
+    assert found.objective == pytest.approx(other.objective, rel=3e-6)

@@ -89,6 +89,11 @@ class RowwiseRisk:
             )
         return cls(scored.map, scored.of_rows, scored.intercept is not None, risk.dim)
 
+    @property
+    def count(self) -> int:
+        """Rows, over all ranks."""
+        return int(self._rows)
+
     def profiled(self, f: Scores) -> ProfiledLoss:
         """The loss at `f`; with a free intercept at the best constant added to `f`."""
         value, slope = self.phi.value_and_slope(f)
