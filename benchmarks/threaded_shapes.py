@@ -25,7 +25,7 @@ from benchmarks.random_shapes import CLASSES, rows_of, targets_of
 from bmrm.data.dataset import Dataset
 from bmrm.kernels.compiling import COMPILING
 from bmrm.losses import LOSSES
-from bmrm.problem import Risk
+from bmrm.problem import IncompatibleError, Risk
 from bmrm.regularizers.l2 import L2
 from bmrm.risk.intercept import FreeIntercept
 from bmrm.risk.linear import LinearRisk
@@ -73,14 +73,17 @@ class Problem:
         self.title += ", free intercept" if self.free else ""
 
     def seconds(self, solver: str, threads: int, limit: float) -> float | None:
-        """By the clock, kernels being there; None where the gap is not reached in time."""
+        """By the clock, kernels being there; None where the gap is not reached in time, or the solver does not fit."""
         while True:
             compiled, begin = COMPILING.seconds, time.perf_counter()
             end = begin + limit
             late: Callable[[Any], bool] = lambda line, end=end: time.perf_counter() > end  # noqa: E731
             risk: Risk = LinearRisk(self.data, LOSSES.make(self.loss), threads=threads)
             risk = FreeIntercept(risk) if self.free else risk
-            found = SOLVERS.make(solver, {"tolerance": TOLERANCE}).minimize(risk, self.omega, callback=late)
+            try:
+                found = SOLVERS.make(solver, {"tolerance": TOLERANCE}).minimize(risk, self.omega, callback=late)
+            except IncompatibleError:
+                return None
             if COMPILING.seconds == compiled:
                 return float(f"{time.perf_counter() - begin:.3g}") if found.converged else None
 
