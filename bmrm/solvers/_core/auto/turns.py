@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, fields
 from typing import NamedTuple, cast
 
@@ -38,6 +37,10 @@ class Plan(NamedTuple):
     def budget(self) -> float:
         """Passes of the first that waits; without end where it is the last."""
         return self.passes if len(self.waiting) + len(self.later) > 1 else math.inf
+
+    def state(self) -> State:
+        """To be saved."""
+        return {PLAN: np.array(json.dumps(self))}
 
     def after(self, stays: bool) -> Plan:
         """When the first has run, and stays or not."""
@@ -76,7 +79,7 @@ class Turns(SlicedSolver):
         handing, run.title = HandingOver(run), story.told
         while plan.waiting:
             name = plan.waiting[0]
-            run.take_turn(name, last=plan.last, noted=_noting(plan))
+            run.take_turn(name, last=plan.last, noted=plan.state)
             story.begins(name)
             try:
                 end = yield from turn(run, self._limited(run, name), plan.budget, handing)
@@ -129,10 +132,6 @@ class _Story:
             remark = "; ".join(filter(None, (end, "" if k else self._reason)))
             found.append(f"{name} ({remark})" if remark else name)
         return ", then ".join(found)
-
-
-def _noting(plan: Plan) -> Callable[[], State]:
-    return lambda: {PLAN: np.array(json.dumps(plan))}
 
 
 def _planned(earlier: Start | None, passes: float) -> Plan | None:
