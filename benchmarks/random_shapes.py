@@ -242,36 +242,62 @@ def _cells(ratios: Sequence[float]) -> tuple[str, ...]:
     )
 
 
+def kept_table(path: Path, table: Callable[[Sequence[Mapping[str, Any]], int], Table]) -> Table | None:
+    """Of the figures in a file; None where there are none."""
+    if not path.exists():
+        return None
+    kept = json.loads(path.read_text(encoding="utf-8"))
+    return table(list(kept["problems"].values()), kept["seed"])
+
+
+class Kept:
+    """Figures by the number of a problem, in a file that is written after each."""
+
+    def __init__(self, path: Path, seed: int) -> None:
+        self.path = path
+        found = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {"seed": seed, "problems": {}}
+        if found["seed"] != seed:
+            raise SystemExit(f"{path} has the problems of seed {found['seed']}")
+        self._found = found
+
+    def missing(self, problems: int) -> list[int]:
+        """Those of the first so many that are not there."""
+        return [number for number in range(problems) if str(number) not in self._found["problems"]]
+
+    def note(self, number: int, found: Mapping[str, Any]) -> None:
+        """Keep and print the figures of a problem."""
+        self._found["problems"][str(number)] = found
+        self.path.write_text(json.dumps(self._found, indent=0) + "\n", encoding="utf-8")
+        print(number, found["problem"], json.dumps(found["seconds"]), flush=True)
+
+
+def parser(name: str, document: str | None, kept: Path, problems: int) -> argparse.ArgumentParser:
+    """Of such a benchmark."""
+    made = argparse.ArgumentParser(prog=f"python -m benchmarks.{name}", description=document)
+    made.add_argument("--problems", type=int, default=problems)
+    made.add_argument("--seed", type=int, required=True)
+    made.add_argument("--kept", type=Path, default=kept, help="JSON file of the figures")
+    return made
+
+
 def measure() -> Table | None:
     """Of the figures that are kept; None where there are none."""
-    if not KEPT.exists():
-        return None
-    kept = json.loads(KEPT.read_text(encoding="utf-8"))
-    return table(list(kept["problems"].values()), kept["seed"])
+    return kept_table(KEPT, table)
 
 
 def main() -> None:
     """Measure what is not kept yet, and print the table."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.random_shapes", description=__doc__)
-    parser.add_argument("--problems", type=int, default=400)
-    parser.add_argument("--seed", type=int, required=True)
-    parser.add_argument("--jobs", type=int, default=1, help="processes, each on problems of its own")
-    parser.add_argument("--kept", type=Path, default=KEPT, help="JSON file of the figures")
-    options = parser.parse_args()
-    kept: dict[str, Any] = {"seed": options.seed, "problems": {}}
-    if options.kept.exists():
-        kept = json.loads(options.kept.read_text(encoding="utf-8"))
-    if kept["seed"] != options.seed:
-        parser.error(f"{options.kept} has the problems of seed {kept['seed']}")
-    missing = [number for number in range(options.problems) if str(number) not in kept["problems"]]
+    made = parser("random_shapes", __doc__, KEPT, 400)
+    made.add_argument("--jobs", type=int, default=1, help="processes, each on problems of its own")
+    options = made.parse_args()
+    kept = Kept(options.kept, options.seed)
+    missing = kept.missing(options.problems)
     with ProcessPoolExecutor(options.jobs, mp_context=multiprocessing.get_context("spawn")) as workers:
-        for number, found in zip(
-            missing, workers.map(measured, (Problem(options.seed, one) for one in missing)), strict=True
-        ):
-            kept["problems"][str(number)] = found
-            options.kept.write_text(json.dumps(kept, indent=0) + "\n", encoding="utf-8")
-            print(number, found["problem"], json.dumps(found["seconds"]), flush=True)
-    print(table(list(kept["problems"].values()), options.seed).markdown())
+        problems = (Problem(options.seed, number) for number in missing)
+        for number, found in zip(missing, workers.map(measured, problems), strict=True):
+            kept.note(number, found)
+    made_of = kept_table(options.kept, table)
+    print("" if made_of is None else made_of.markdown())
 
 
 if __name__ == "__main__":

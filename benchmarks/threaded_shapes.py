@@ -1,15 +1,13 @@
 """Two threads against one on large random problems: `auto`, and each solver that rules have it choose from.
 
-    python -m benchmarks.threaded_shapes --problems 40 --seed N
+    python -m benchmarks.threaded_shapes --problems 28 --seed N
 
 On an idle machine: times are by the clock. Figures are kept for each problem as they are found, and those found are not
-measured again. The rule of `auto` on threads was chosen by seeds 11 to 13 of an earlier form of this: others judge.
+measured again. The rule of `auto` on threads was chosen by some fifty problems drawn by an earlier form of this.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -21,7 +19,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from benchmarks.harness import Table
-from benchmarks.random_shapes import CLASSES, rows_of, targets_of
+from benchmarks.random_shapes import CLASSES, Kept, kept_table, parser, rows_of, targets_of
 from bmrm.data.dataset import Dataset
 from bmrm.kernels.compiling import COMPILING
 from bmrm.losses import LOSSES
@@ -158,31 +156,17 @@ def _mean(values: Sequence[float]) -> str:
 
 def measure() -> Table | None:
     """Of the figures that are kept; None where there are none."""
-    if not KEPT.exists():
-        return None
-    kept = json.loads(KEPT.read_text(encoding="utf-8"))
-    return table(list(kept["problems"].values()), kept["seed"])
+    return kept_table(KEPT, table)
 
 
 def main() -> None:
     """Measure what is not kept yet, and print the table."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.threaded_shapes", description=__doc__)
-    parser.add_argument("--problems", type=int, default=40)
-    parser.add_argument("--seed", type=int, required=True)
-    parser.add_argument("--kept", type=Path, default=KEPT, help="JSON file of the figures")
-    options = parser.parse_args()
-    kept: dict[str, Any] = {"seed": options.seed, "problems": {}}
-    if options.kept.exists():
-        kept = json.loads(options.kept.read_text(encoding="utf-8"))
-    if kept["seed"] != options.seed:
-        parser.error(f"{options.kept} has the problems of seed {kept['seed']}")
-    for number in range(options.problems):
-        if str(number) not in kept["problems"]:
-            found = measured(Problem(options.seed, number))
-            kept["problems"][str(number)] = found
-            options.kept.write_text(json.dumps(kept, indent=0) + "\n", encoding="utf-8")
-            print(number, found["problem"], json.dumps(found["seconds"]), flush=True)
-    print(table(list(kept["problems"].values()), options.seed).markdown())
+    options = parser("threaded_shapes", __doc__, KEPT, 28).parse_args()
+    kept = Kept(options.kept, options.seed)
+    for number in kept.missing(options.problems):
+        kept.note(number, measured(Problem(options.seed, number)))
+    made = kept_table(options.kept, table)
+    print("" if made is None else made.markdown())
 
 
 if __name__ == "__main__":

@@ -54,9 +54,9 @@ class ProximalNewton(IterativeSolver):
 
     Parameters
     ----------
-    first_columns : columns of the first working set, later ones have twice as many as are in use, but no more beside
-        these than there are rows: l1 leaves no more in use, unless columns depend on one another. 64 was chosen without
-        a sweep: H then takes 32 kB.
+    first_columns : columns of the first working set, later ones have twice as many as are in use, but with l1 alone
+        no more beside these than there are rows: so many it leaves in use, unless columns depend on one another. 64 was
+        chosen without a sweep: H then takes 32 kB.
     reuse : recompute H when an iteration has not reduced the largest violation to this share; 0 recomputes it always.
     sample : share of the rows in a subproblem that provides the start, 0 for none; not used with a `start`. Null: 0.05,
         but none for up to 150,000 entries, nor for a quadratic loss of a single working set.
@@ -127,7 +127,8 @@ class _GramRun(Run):
         if model is not None and falling and float(away[model.columns].max(initial=0.0)) >= reuse * worst:
             return model
         used = int(np.count_nonzero(at.w))
-        size = max(self.options.first_columns, min(2 * used, used + self.rows.count))
+        others = used if self.l2 > 0.0 else min(used, self.rows.count)
+        size = max(self.options.first_columns, used + others)
         columns = chosen(away, at.w, size, self.zeros.found, most=WIDEST)
         self.model = GramModel(self.rows, self.rows.curvature(at.f, self.damping), columns)
         self.grams += 1

@@ -50,7 +50,7 @@ def test_a_report_draws_a_png_where_matplotlib_is_there_and_else_says_how(job, m
 
 
 def test_a_model_that_cannot_be_drawn_says_why(missing):
-    model = bmrm.fit([[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1], time_limit=60.0)  # of some iterations
+    model = bmrm.fit([[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1], solver="bundle")  # of some iterations
     missing("matplotlib")
     with pytest.raises(InputError) as caught:
         model.plot()

@@ -55,9 +55,8 @@ def test_objectives_and_bounds_are_those_of_the_rows(name, loss, bias):
 @pytest.mark.parametrize(("tolerance", "least"), [(1e-3, 4.0), (1e-5, 2.5)])
 @pytest.mark.parametrize("loss", ["hinge", "quantile"])
 def test_points_take_few_passes(loss, tolerance, least):
-    rng = np.random.default_rng(2)
-    X = rng.normal(size=(4_000, 40))
-    y = targets_of(loss, X[:, :5].sum(axis=1) * 0.5 + rng.normal(size=4_000))
+    X = RNG.normal(size=(4_000, 40))
+    y = targets_of(loss, X[:, :5].sum(axis=1) * 0.5 + RNG.normal(size=4_000))
     found = bmrm.path(X, y, loss=loss, n_lambdas=20, tolerance=tolerance)
     given = {"loss": loss, "tolerance": tolerance}
     alone = sum(bmrm.fit(X, y, lam=lam, **given).solution.passes for lam in found.lambdas)

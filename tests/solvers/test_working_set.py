@@ -75,3 +75,15 @@ def test_no_more_columns_are_taken_beside_those_in_use_than_there_are_rows(monke
     assert found.status is Status.CONVERGED
     assert beside[0] == max(beside) == 64
     assert found.objective == pytest.approx(other.objective, rel=3e-6)
+
+
+def test_an_elastic_net_may_use_more_columns_than_there_are_rows():
+    """Then so many are tried as are in use: with the rows' number a run would be longer by many models."""
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(8, 3000))
+    risk = LinearRisk(Dataset.from_arrays(X, np.where(X[:, :9].sum(axis=1) > 0.0, 1, -1)), LOSSES.make("logistic"))
+    omega = REGULARIZERS.make("elastic_net", {"lambda": 1e-3, "l1_ratio": 0.1})
+    found = SOLVERS.make("proximal_newton", {"tolerance": 1e-6}).minimize(risk, omega)
+    assert found.status is Status.CONVERGED
+    assert np.count_nonzero(found.w) > 300
+    assert found.iterations < 30

@@ -38,11 +38,11 @@ SHORTEST = 1e-9
 REASON = "little data, all at once"
 
 
+T = TypeVar("T", bound=IterativeSolver)
+
+
 class _LateError(Exception):
     """The limit of time."""
-
-
-T = TypeVar("T", bound=IterativeSolver)
 
 
 def with_rest(solver: T, begin: float) -> T:
@@ -78,7 +78,7 @@ def at_once(
     if found is not None and start is not None:
         value, _ = risk.value_and_subgradient(start)
         found = found if found.objective <= value + regularizer.value(start) else None
-    return found, with_rest(options, begin)
+    return (None, with_rest(options, begin)) if found is None else (found, options)
 
 
 def _plain(start: Any, dim: int) -> bool:
