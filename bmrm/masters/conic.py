@@ -10,8 +10,8 @@ it is finite there.
 
 Free coordinates, which Omega does not touch, keep no model bounded while there are few planes. So they stay near the
 best point that was visited, by a quadratic penalty mu/2 ||w - c||^2 (the proximal bundle method: Kiwiel 1990; Hiriart-
-Urruty & Lemarechal 1993, chapter XV). A mixed slope that is not 0 there proves nothing; once the planes at work can be
-mixed so that it is, up to rounding, they are (`balanced`).
+Urruty & Lemarechal 1993, chapter XV), with less of it once the model has nothing to gain near c. A mixed slope that is
+not 0 there proves nothing; once the planes at work can be mixed so that it is, up to rounding, they are (`balanced`).
 """
 
 from __future__ import annotations
@@ -110,10 +110,10 @@ class ConicMaster:
             return self._last[1]
         self._infima.deepen(planes)
         if self._centre is not None and len(planes):
-            self._centre.look(self._objective, planes)
+            self._centre.look(self._objective, planes, accuracy)
         w, alpha, rest = _Program(self).solved(accuracy if self._known.all() else min(accuracy, 1e-8))
         alpha, rest = onto_simplices(alpha, rest, planes, len(self._known))
-        w = self._tidied(w, -planes.combine(alpha), self._bound(alpha, rest), accuracy)
+        w = self._tidied(w, -planes.combine(alpha), self._bound(alpha, rest, self._centre), accuracy)
         exact = self._infima.remember(planes, w, rest)
         exact = exact and (self._centre is None or self._centre.near(w))
         if self._free.size:
@@ -128,8 +128,9 @@ class ConicMaster:
     def _tidied(self, w: Vector, v: Vector, bound: float, accuracy: float) -> Vector:
         """The weights without what the interior point leaves of zeros: blocks stay 0 where v is well inside the domain.
 
-        `v` is minus the mixed slope, `bound` what it proves. What is at a bound up to rounding is there. Zeros of
-        inexact multipliers are none where they raise the model by more than it is inexact.
+        `v` is minus the mixed slope, `bound` what it proves of the model with the penalty of the centre. What is at a
+        bound up to rounding is there. Zeros of inexact multipliers are none where they raise the model by more than it
+        is inexact.
         """
         penalty, out = self._penalty, np.empty_like(w)
         separable.project(w, self._arrays, out)
@@ -146,7 +147,8 @@ class ConicMaster:
             zero = (np.abs(v) < (1.0 - INSIDE) * penalty.l1) & (penalty.lower <= 0.0) & (penalty.upper >= 0.0)
             sparse[zero] = 0.0
         top, emptied = self._objective(out), self._objective(sparse)
-        inexact = max(top - bound, max(accuracy, self._reached.tolerance) * abs(top))
+        away = 0.0 if self._centre is None else self._centre.penalty(out)
+        inexact = max(top + away - bound, max(accuracy, self._reached.tolerance) * abs(top))
         return (out if emptied - top > inexact else sparse) + 0.0  # no -0
 
     def _objective(self, w: Vector) -> float:
@@ -156,14 +158,17 @@ class ConicMaster:
             np.maximum.at(tops, self.planes.blocks, self.planes.products(w) + self.planes.offsets)
             return float(separable.value(w, self._arrays)) + float(tops.sum())
 
-    def _bound(self, alpha: Vector, rest: Vector) -> float:
-        """What multipliers on the simplices prove; -inf where that is nothing."""
+    def _bound(self, alpha: Vector, rest: Vector, near: _Centre | None = None) -> float:
+        """What multipliers on the simplices prove, of the model `near` a centre; -inf where that is nothing."""
         planes, known = self.planes, self._known
         if np.any(rest[~known] > 0.5):
             return -math.inf
         alpha = alpha * np.where(known, 1.0, 1.0 / (1.0 - np.minimum(rest, 0.5)))[planes.blocks]
         down = -planes.combine(alpha)
-        if self._free.size:
+        pull = down[self._free]
+        if near is not None:
+            down[self._free] = 0.0
+        elif self._free.size:
             down[self._free[settled(alpha, planes, self._free)]] = 0.0
         scale = float(separable.feasible(down, self._arrays))
         if scale < 1.0 and not known.all():
@@ -171,7 +176,8 @@ class ConicMaster:
         conjugate = float(separable.conjugate(scale * down, self._arrays))
         share = scale * np.bincount(planes.blocks, weights=alpha, minlength=len(known))
         terms = [(1.0 - s) * f for s, f in zip(share.tolist(), planes.infima) if math.isfinite(f)]
-        bound = math.fsum([scale * float(np.dot(alpha, planes.offsets)), *terms, -conjugate])
+        less = 0.0 if near is None else near.conjugate(scale * pull)
+        bound = math.fsum([scale * float(np.dot(alpha, planes.offsets)), *terms, -conjugate, -less])
         return bound if not math.isnan(bound) else -math.inf
 
 
@@ -195,8 +201,12 @@ class _Centre:
     _trial: tuple[Vector, float] | None = None
     _others: int = 0
 
-    def look(self, objective: Callable[[Vector], float], planes: PlaneStore) -> None:
-        """Judge the last solution by the planes that came since: those at w give J(w)."""
+    def look(self, objective: Callable[[Vector], float], planes: PlaneStore, accuracy: float) -> None:
+        """Judge the last solution by the planes that came since: those at w give J(w).
+
+        Where it promised to fall by less than `accuracy`, the centre is at the minimum as far as planes tell, and what
+        is not proved is for the slope that the penalty balances, mu (w - c): then mu is reduced.
+        """
         if self.w is None:
             steepest = max(careful_norm(planes.row(k)[self.free]) for k in range(len(planes)))
             origin = np.zeros(planes.space.dim)
@@ -210,10 +220,12 @@ class _Centre:
         self._seen = int(planes.ids.max())
         (w, predicted), value, before = self._trial, objective(self._trial[0]), objective(self.w)
         before = max(before, self._value) if math.isfinite(self._value) else math.inf
-        fall = before - value
-        if fall >= DESCENT * (before - predicted) or before == math.inf:
-            self.w, self._value, self._others = w, value, 0
-            if fall >= 0.5 * (before - predicted):
+        fall, promised = before - value, before - predicted
+        done = promised <= accuracy * abs(before)
+        if done or fall >= DESCENT * promised or before == math.inf:
+            if fall >= 0.0:
+                self.w, self._value, self._others = w, value, 0
+            if done or fall >= 0.5 * promised:
                 self.mu *= SOFTER
         else:
             self._others += 1
@@ -224,6 +236,18 @@ class _Centre:
     def take(self, w: Vector, predicted: float) -> None:
         """A solution, and the model there."""
         self._trial = w, predicted
+
+    def penalty(self, w: Vector) -> float:
+        """mu/2 ||w - c||^2."""
+        away = 0.0 if self.w is None else careful_norm(w[self.free] - self.w[self.free])
+        return 0.5 * self.mu * away * away
+
+    def conjugate(self, v: Vector) -> float:
+        """max over free coordinates of <v, w> less the penalty."""
+        if self.w is None:
+            return math.inf if v.any() else 0.0
+        size = careful_norm(v)
+        return float(v @ self.w[self.free]) + 0.5 * size * (size / self.mu)
 
     def near(self, w: Vector) -> bool:
         """Whether the penalty does not count."""

@@ -202,3 +202,17 @@ def test_many_weights_cost_a_cone_program_no_matrix_of_their_square():
     value = np.maximum(0.0, 1.0 - signs * (X @ model.weights)).mean() + 0.3 * np.abs(model.weights).sum()
     assert model.solution.lower_bound <= value + 1e-12
     assert value - model.solution.lower_bound <= 1e-3 * value
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("loss", ["hinge", "least_absolute_deviation", "least_squares"])
+def test_features_without_a_penalty_do_not_hold_a_bundle_up(loss, seed):
+    """They stay near a centre, until only the slope that this balances is not proved; zeros do not raise the model."""
+    X, y = data(seed)
+    y = np.sign(y) if loss == "hinge" else y
+    free = GroupL2(0.05, groups=GROUPS, weights=(1.0, 3.0, 0.0))
+    given = {"loss": loss, "regularizer": free, "tolerance": 1e-5}
+    model = bmrm.fit(X, y, solver="bundle", **given)
+    assert model.solution.status is Status.CONVERGED
+    assert model.solution.iterations <= (200 if loss == "least_squares" else 120)
+    assert model.solution.objective == pytest.approx(bmrm.fit(X, y, **given).solution.objective, rel=2e-5)
