@@ -39,7 +39,7 @@ from bmrm.solvers import SOLVERS
 from bmrm.vocabulary import CONFIGS
 
 ROWS, FEATURES = 200, 12
-MANY = 20_000
+MANY = 50_000
 """Rows of data that are not solved at once."""
 FEW = {"max_iterations": 30, "time_limit": 2.0, "tolerance": 1e-4}
 """Limits of a warm-up run, which reaches every part of a solver."""

@@ -524,6 +524,7 @@ class AtOnce:
     rows : how many.
     methods : the solvers whose steps are taken: for l1 = 0 and above 0, where they are.
     most : weights that it is worth for.
+    entries : rows times weights that it is worth for.
     settled : of a free intercept; None where there is none.
     """
 
@@ -531,6 +532,7 @@ class AtOnce:
     rows: int
     methods: Mapping[bool, str]
     most: int
+    entries: int
     settled: Settled | None = None
 
 

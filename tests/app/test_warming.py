@@ -70,7 +70,7 @@ from bmrm.losses import LOSSES
 
 COMPILING.speaks = False
 loss = LOSSES.make(sys.argv[1])
-for rows in (150, 20_000):  # at once, and as more data are
+for rows in (150, 50_000):  # at once, and as more data are
     X = np.random.default_rng(1).normal(size=(rows, 9))
     bmrm.fit(X, targets_for(loss, rows), loss=sys.argv[1], groups=groups_for(loss, rows))
 print(COMPILING.kernels)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from bmrm.problem import Status, ability
 from bmrm.problem.abilities import AtOnce
 from bmrm.risk.intercept import FreeIntercept
 from bmrm.risk.linear import LinearRisk
+from bmrm.risk.little.rows import Rows, errors
 from bmrm.risk.products import Columns
 from bmrm.solvers import SOLVERS
 from bmrm.solvers._core import at_once
@@ -194,7 +196,10 @@ def test_what_could_not_be_done_at_once_has_the_rest_of_the_time(spent, left, mo
 
 def test_much_data_and_other_losses_are_not_done_at_once():
     assert REASON not in auto(made("logistic", free=False, features=65, many=20), 0.1).solver
-    assert REASON not in auto(made("logistic", free=False, many=40_000), 0.1, tolerance=1e-3).solver
+    assert REASON in auto(made("logistic", free=False, many=40_000), 0.1, tolerance=1e-3).solver
+    assert REASON not in auto(made("logistic", free=False, many=40_001), 0.1, tolerance=1e-3).solver
+    assert REASON not in auto(made("logistic", free=False, many=20_000, features=16), 0.1, tolerance=1e-3).solver
+    assert REASON not in auto(made("softmax", free=False, many=20_000), 0.1, tolerance=1e-3).solver
     classes = Dataset.from_arrays(np.eye(6), np.arange(6) % 3)
     assert ability(LinearRisk(classes, LOSSES.make("scaled_multiclass_hinge")), AtOnce) is None
     assert ability(LinearRisk(classes, LOSSES.make("softmax")), AtOnce) is not None
@@ -281,3 +286,43 @@ def test_sparse_rows_are_as_full_ones(share):
     full, sparse = (bmrm.fit(table, y, loss="logistic", lam=0.01, tolerance=1e-9) for table in (X, csr_array(X)))
     assert REASON in sparse.solution.solver
     assert sparse.solution.objective == pytest.approx(full.solution.objective, rel=1e-8)
+
+
+def outliers(many, features, loss):
+    """Targets some of which lie so far away that nearly no row has a curvature at weights of 0."""
+    random = np.random.default_rng(8)
+    X = random.normal(size=(many, features)) * np.geomspace(0.1, 10.0, features)
+    f = X @ (random.normal(size=features) / X.std(axis=0))
+    y = 10.0 * f + random.standard_t(2, many) * 10.0
+    return X, np.sign(y) if loss == "logistic" else y
+
+
+@pytest.mark.parametrize("regularizer", [bmrm.L1(1e-5), bmrm.L1(1e-2), bmrm.L2(1e-6), bmrm.L2(1e-2)], ids=str)
+@pytest.mark.parametrize("tolerance", [1e-3, 1e-6, 1e-7])
+@pytest.mark.parametrize("loss", ["huber", "logistic"])
+def test_neither_rows_without_curvature_nor_flat_values_end_it(loss, tolerance, regularizer):
+    """Steps whose fall is rounding, and rows in the linear part of a loss, once left it to the rules."""
+    X, y = outliers(7_000, 13, loss)
+    for free in (False, True):
+        risk = LinearRisk(Dataset.from_arrays(X, y), LOSSES.make(loss))
+        risk = FreeIntercept(risk) if free else risk
+        found = auto(risk, 0.0, regularizer, tolerance=tolerance)
+        assert REASON in found.solver
+        assert found.iterations <= 40
+        other = auto(risk, 0.0, regularizer, callback=lambda line: None, tolerance=tolerance)
+        assert REASON not in other.solver
+        assert found.lower_bound <= other.objective
+        assert other.lower_bound <= found.objective
+
+
+def test_sums_by_blocks_are_as_exact_as_is_said():
+    random = np.random.default_rng(4)
+    many = 40_000
+    X, u = np.exp(3.0 * random.normal(size=(many, 3))), random.normal(size=many)
+    u -= u.mean()
+    rows = Rows(X, LinearRisk(Dataset.from_arrays(X, u), LOSSES.make("huber")).bound.bare, None, 1.0)
+    exact = [math.fsum(u * column) for column in X.T]
+    said, _ = errors(rows, np.zeros(3), 0.0, u, u, 1.0, 0.0, summed=True)
+    plain, _ = errors(rows, np.zeros(3), 0.0, u, u, 1.0, 0.0)
+    assert np.all(np.abs(rows.summed(u) - exact) <= said)
+    assert np.all(said < 0.02 * plain)

@@ -24,6 +24,10 @@ from bmrm.risk.little.rows import Goal, Rows, table_of
 
 LOOPS, SYSTEMS = 64, 192
 """Most weights where the matrix of a step is factored by plain loops, and by LAPACK, for several scores."""
+ENTRIES, MOST_ENTRIES, MOST_ROWS = 150_000, 300_000, 40_000
+"""Rows times weights up to which a run all at once is worth it, with several scores and with one, and rows. With one it
+took .7 of the time of `auto`'s rules in 20,000 to 40,000 rows, 1.0 beyond 40,000, 1.0 beyond 400,000 entries; with
+several 1.2 beyond 150,000 (83 random shapes of 80,000 to 560,000 entries, 7 losses, one thread)."""
 Method = Callable[[Rows, Goal, "AtPoint | None"], ReachedAtOnce | None]
 
 
@@ -34,7 +38,7 @@ def at_once(risk: Any) -> AtOnce | None:
         return None
     of: Any = type(loss)
     methods = _methods(of, type(bound.bare), bound.bare.smooth, bound.offset is not None)
-    if not methods:
+    if not methods or bound.bare.rows > MOST_ROWS:
         return None
 
     def minimised(
@@ -44,8 +48,8 @@ def at_once(risk: Any) -> AtOnce | None:
         with np.errstate(over="ignore", invalid="ignore"):  # what overflows does not get there
             return methods[l1 > 0.0][1](rows, Goal(l1, l2, free, wanted, most), start)
 
-    most = SYSTEMS if bound.bare.scores_per_row > 1 else LOOPS
-    return AtOnce(minimised, bound.bare.rows, {l1: name for l1, (name, _) in methods.items()}, most)
+    most, entries = (SYSTEMS, ENTRIES) if bound.bare.scores_per_row > 1 else (LOOPS, MOST_ENTRIES)
+    return AtOnce(minimised, bound.bare.rows, {l1: name for l1, (name, _) in methods.items()}, most, entries)
 
 
 def _sparse(rows: Rows, goal: Goal, start: AtPoint | None) -> ReachedAtOnce | None:

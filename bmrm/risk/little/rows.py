@@ -18,10 +18,16 @@ SHARE = 0.25
 """Share of the wanted gap with which Newton's steps end; the rest is for the constants, and rounding."""
 HALVINGS = 12
 """Most halvings of a step that makes J larger."""
+SHORT = 0.2
+"""Length of a step below which curvatures of rows are damped in the next model, and more each time."""
+LEAST_DAMPING, CALMER, MOST_DAMPING = 1e-2, 5.0, 1e3
+"""The first damping, a share of the mean curvature, the factor by which it changes, and where no more is tried."""
 SUMS = 1e-12
 """Largest sum of slopes for which they prove a bound beside a free constant."""
 ROUNDOFF = 1.2e-16
 """Of one operation, and a little more."""
+BLOCK = 128
+"""Rows whose slopes are added by themselves first: sums of n rows have the rounding of BLOCK + n / BLOCK terms."""
 TERMS = 16.0
 """Operations before a term is added: products, differences, elementary functions."""
 
@@ -57,6 +63,16 @@ class Rows(NamedTuple):
         f += b
         return f
 
+    def summed(self, u: Vector) -> Vector:
+        """X' u, block by block."""
+        whole = len(u) // BLOCK
+        end, d = whole * BLOCK, self.X.shape[1]
+        found: Vector = u[end:] @ self.X[end:]
+        if whole:
+            blocks = u[:end].reshape(whole, 1, BLOCK) @ self.X[:end].reshape(whole, BLOCK, d)
+            found += blocks.sum(axis=0)[0]
+        return found
+
 
 class Goal(NamedTuple):
     """What is minimised, and how well.
@@ -74,6 +90,13 @@ class Goal(NamedTuple):
     free: bool
     wanted: Callable[[float], float]
     most: int
+
+
+def damped(damping: float, t: float) -> float:
+    """The damping of the next model, after a step of length t; 0 for none."""
+    if t < SHORT:
+        return max(CALMER * damping, LEAST_DAMPING)
+    return damping if t < 1.0 else damping / CALMER if damping > LEAST_DAMPING else 0.0
 
 
 def table_of(map: Any) -> Array:
@@ -108,11 +131,15 @@ def rounding(
 
 
 def errors(
-    rows: Rows, w: Array, b: Any, u: Array, f: Array, size: float, l2: float, steep: float = 0.0
+    rows: Rows, w: Array, b: Any, u: Array, f: Array, size: float, l2: float, steep: float = 0.0, summed: bool = False
 ) -> tuple[Array, float]:
     """The most that rounding may have changed in each slope of the risk, and in J and the constants of a bound.
 
     Parameters as of `rounding`.
+
+    Parameters
+    ----------
+    summed : whether the slopes of the risk are added as by `Rows.summed`.
     """
     X, n, d = np.abs(rows.X), *rows.X.shape
     u, w, several = np.abs(u), np.abs(w), u.shape[1] if u.ndim == 2 else 0
@@ -127,6 +154,7 @@ def errors(
         scores = float((X @ w).sum() + np.abs(f).sum() + n * np.sum(constants))
         scores += 0.0 if rows.offset is None else float(np.abs(rows.offset).sum())
         products += (d + TERMS) / terms * steep * scores / rows.mass
-    wrong = ROUNDOFF * (n + several + 2.0 * most + TERMS) * sizes
+    added_up = min(n, BLOCK) + n // BLOCK if summed else n
+    wrong = ROUNDOFF * (added_up + several + 2.0 * most + TERMS) * sizes
     added = terms * (size / rows.mass + products + total * (1.0 + largest))
     return wrong, float(ROUNDOFF * (added + (w.size + TERMS) * l2 * float(np.vdot(w, w))))

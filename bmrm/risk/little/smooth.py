@@ -14,7 +14,7 @@ from bmrm.kernels.rows.little import CENTRED, CENTRING
 from bmrm.losses._core.prepared import NO_WEIGHTS
 from bmrm.problem import Vector
 from bmrm.problem.abilities import AtPoint, ReachedAtOnce
-from bmrm.risk.little.rows import HALVINGS, SHARE, SUMS, Goal, Rows, rounding
+from bmrm.risk.little.rows import HALVINGS, MOST_DAMPING, SHARE, SUMS, Goal, Rows, damped, rounding
 
 
 @cache
@@ -47,10 +47,13 @@ def newton(rows: Rows, goal: Goal, start: AtPoint | None) -> ReachedAtOnce | Non
         return kernel(f, by, t, most, y, weights, mass, l2, omega, J, slope, there, g, h, *arguments)
 
     _, J, size, total, bent = looked(shift, 0.0, 1, still, math.inf, 0.0)
+    damping = 0.0
     for steps in range(most + 1):
         if not math.isfinite(J):
             return None
         enough = SHARE * wanted(J)
+        if damping > 0.0:
+            h += damping * (bent / n or 1.0)
         rest, lacks, _, length, *along, slope = little.direction(X, g, h, w, factor, l2, free, enough, a, x, shift, H)
         if lacks <= enough:
             f = rows.scores(w, b)
@@ -71,8 +74,15 @@ def newton(rows: Rows, goal: Goal, start: AtPoint | None) -> ReachedAtOnce | Non
         if not -math.inf < slope < 0.0:
             return None
         t, J, size, total, bent = looked(shift, 1.0, HALVINGS, (length, *along), J, slope)
-        if t == 0.0:
-            return None
+        while t == 0.0:  # rows without curvature promise too much, too far away
+            if damping >= MOST_DAMPING:
+                return None
+            damping = damped(damping, t)
+            _, J, size, total, bent = looked(shift, 0.0, 1, (length, 0.0, 0.0), math.inf, 0.0)
+            h += damping * (bent / n or 1.0)
+            *_, length, a_0, a_1, slope = little.direction(X, g, h, w, factor, l2, free, -1.0, a, x, shift, H)
+            t, J, size, total, bent = looked(shift, 1.0, HALVINGS, (length, a_0, a_1), J, slope)
+        damping = damped(damping, t)
         f, there = there, f
         w += t * x[:d]
         b += t * float(x[d])

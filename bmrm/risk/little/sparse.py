@@ -11,12 +11,25 @@ from typing import Any
 
 import numpy as np
 
+from bmrm.data.matrix.dense import Dense
 from bmrm.kernels.rows.little import ARMIJO, CENTRED, CENTRING
 from bmrm.losses._core.prepared import NO_WEIGHTS
-from bmrm.problem import Vector
+from bmrm.problem import Vector, unchecked
 from bmrm.problem.abilities import AtPoint, ReachedAtOnce
 from bmrm.problem.facts import facts_of
-from bmrm.risk.little.rows import HALVINGS, ROUNDOFF, SHARE, SUMS, TERMS, Array, Goal, Rows, errors
+from bmrm.risk.little.rows import (
+    HALVINGS,
+    MOST_DAMPING,
+    ROUNDOFF,
+    SHARE,
+    SUMS,
+    TERMS,
+    Array,
+    Goal,
+    Rows,
+    damped,
+    errors,
+)
 from bmrm.risk.little.smooth import kernel_of
 from bmrm.solvers._core.gram_model import RIDGE, minimum
 
@@ -58,10 +71,11 @@ class _Run:
         self.quadratic = facts_of(rows.loss.loss).quadratic
         weights = rows.loss.weights
         self._targets = rows.loss.y, NO_WEIGHTS if weights is None else weights, rows.mass
+        self._features = Dense(rows.X)
         self._kernel, self._arguments = kernel_of(rows.loss.loss), rows.loss.arguments
         n = len(rows.X)
         self._there, self.u, self.h, self._still = np.zeros((4, n))
-        self._ones, self.share = np.ones(n), 1.0
+        self._ones, self.share, self.damping = np.ones(n), 1.0, 0.0
         self.model: tuple[Array, Vector, float] | None = None
         self.w, (self.b,) = rows.begin(start)
         self.f = rows.scores(self.w, self.b)
@@ -88,7 +102,7 @@ class _Run:
             self.R, self.size, self.total, self.bent = self._looked(self._ones, move)
             self.f, self._there = self._there, self.f
             self.b += move
-        self.a = self.u @ self.rows.X * self.factor
+        self.a = self.rows.summed(self.u) * self.factor
 
     def proved(self) -> bool:
         """Whether the gap here is what is wanted, rounding taken off."""
@@ -102,7 +116,7 @@ class _Run:
         product, rest = float(self.a @ self.w), self.total * self.factor
         if free and abs(rest) > SUMS:
             return False
-        wrong, slack = errors(self.rows, self.w, self.b, self.u, self.f, self.size, l2)
+        wrong, slack = errors(self.rows, self.w, self.b, self.u, self.f, self.size, l2, summed=True)
         slack += abs(rest) * (1.0 + abs(self.b)) if free else 0.0
         slack += (len(self.w) + TERMS) * ROUNDOFF * self._omega(self.w)
         sizes = np.abs(self.a) + wrong
@@ -137,6 +151,13 @@ class _Run:
 
     def stepped(self) -> bool:
         """Go to the minimum of a model, or as far towards it as J falls; False where it does not."""
+        while not self._to_minimum():
+            if self.quadratic or self.damping >= MOST_DAMPING:
+                return False
+            self.damping = damped(self.damping, 0.0)
+        return True
+
+    def _to_minimum(self) -> bool:
         H, border, total = self._model()
         l1, l2 = self.goal.l1, self.goal.l2
         wanted, before = self.goal.wanted(self.J), self._omega(self.w)
@@ -148,23 +169,28 @@ class _Run:
             step = after - self.w
             fall = float(self.a @ step) + self._omega(after) - before
             move = -float(border @ step) / total if total > 0.0 else 0.0
-            if fall < 0.0 and self._moved(step, move, fall):
+            if fall < 0.0:
                 self.share *= SHARPER if self.quadratic or -fall <= wanted else 1.0
-                return True
+                return self._moved(step, move, fall)
             self.share *= SHARPER
         return False
 
     def _moved(self, step: Vector, move: float, fall: float) -> bool:
-        """Whether J falls by a share of what is predicted, for the step or a half, a quarter, ... of it."""
+        """Whether J falls by a share of what is predicted, for the step or a half, a quarter, ... of it.
+
+        A rise that is rounding counts for nothing: J is flat where slopes are not yet exact enough to prove it.
+        """
         shift, t = self.rows.X @ step + move, 1.0
+        rounding = (TERMS + math.sqrt(len(self.u))) * ROUNDOFF * self.size * self.factor
         for _ in range(HALVINGS):
             w = self.w + t * step
             found = self._looked(shift, t)
             J = found[0] + self._omega(w)
-            if self.J + ARMIJO * t * fall >= J:
+            if self.J + ARMIJO * t * fall + rounding >= J:
                 self.w, self.b, (self.R, self.size, self.total, self.bent) = w, self.b + t * move, found
                 self._centre()
                 self.J = self.R + self._omega(w)
+                self.damping = damped(self.damping, t)
                 return True
             t *= 0.5
         self._looked(self._still, 0.0)
@@ -173,11 +199,13 @@ class _Run:
     def _model(self) -> tuple[Array, Vector, float]:
         """The Gram matrix here with the constant minimised over, its border, and the sum of the curvatures."""
         if self.model is None or not self.quadratic:
-            X, total = self.rows.X, self.bent * self.factor if self.goal.free else 0.0
-            weighed = X * self.h[:, None]
-            H = X.T @ weighed
+            h = self.h
+            if self.damping > 0.0:
+                h = h + self.damping * (self.bent / len(h) or 1.0)
+            H, border = self._features.gram(h, None, unchecked)
             H *= self.factor
-            border = weighed.sum(axis=0) * self.factor
+            total = float(h.sum()) * self.factor if self.goal.free else 0.0
+            border = (h @ self.rows.X if border is None else border) * self.factor
             if total > 0.0:
                 H -= np.outer(border, border / total)
             ridge = RIDGE * float(H.diagonal().mean())

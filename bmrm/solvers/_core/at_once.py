@@ -27,7 +27,7 @@ from bmrm.problem import (
 from bmrm.problem.abilities import AtOnce, AtPoint
 from bmrm.problem.results import is_own
 from bmrm.problem.solution import relative_goal
-from bmrm.solvers._core.monitor import LITTLE, IterativeSolver
+from bmrm.solvers._core.monitor import IterativeSolver
 
 MOST = 60
 """Most steps. Where they do not get there, a run that keeps account of its steps begins anew."""
@@ -96,7 +96,7 @@ def offer(options: IterativeSolver, risk: Risk, regularizer: Regularizer) -> AtO
     offered = ability(risk, AtOnce)
     if offered is None or (regularizer.l1 > 0.0) not in offered.methods:
         return None
-    return offered if risk.dim <= offered.most and offered.rows * risk.dim <= LITTLE else None
+    return offered if risk.dim <= offered.most and offered.rows * risk.dim <= offered.entries else None
 
 
 def reached(

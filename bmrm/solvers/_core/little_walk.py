@@ -10,13 +10,15 @@ from bmrm.problem import Callback, Regularizer, Risk, Solution, Vector
 from bmrm.problem.abilities import AtOnce, AtPoint
 from bmrm.solvers._core.at_once import offer, reached, with_rest
 from bmrm.solvers._core.kept_walk import Walker
-from bmrm.solvers._core.monitor import IterativeSolver
+from bmrm.solvers._core.monitor import LITTLE, IterativeSolver
 
 
 def walk_of(risk: Risk, regularizer: Regularizer, solver: IterativeSolver) -> Walker | None:
     """The walk, where it is such a problem."""
     offered = offer(solver, risk, regularizer) if solver.name == "auto" else None
-    return None if offered is None else partial(_walk, solver, offered)
+    if offered is None or offered.rows * risk.dim > LITTLE:
+        return None
+    return partial(_walk, solver, offered)
 
 
 def _walk(
