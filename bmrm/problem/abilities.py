@@ -525,6 +525,7 @@ class AtOnce:
     methods : the solvers whose steps are taken: for l1 = 0 and above 0, where they are.
     most : weights that it is worth for.
     entries : rows times weights that it is worth for.
+    by_rows : whether steps are those of as many weights as there are rows, fewer than there are.
     settled : of a free intercept; None where there is none.
     """
 
@@ -533,6 +534,7 @@ class AtOnce:
     methods: Mapping[bool, str]
     most: int
     entries: int
+    by_rows: bool = False
     settled: Settled | None = None
 
 

@@ -37,9 +37,10 @@ class Auto(SlicedSolver):
     problem alone, never on clocks. `Solution.solver` says which solvers ran and by which rule.
 
     On little data, l2 and losses of one score per row or softmax the whole run is a few compiled calls (`newton`, or
-    `semismooth_newton` for losses with kinks; at most 40,000 rows, 64 weights, and 300,000 rows times weights; of
-    several scores 192 and 150,000), unless somebody asks for each iteration (`callback`) or to go on with another run;
-    where they do not reach the gap in time, the rules follow. The history is one line then, and no rule is looked at.
+    `semismooth_newton` for losses with kinks), unless somebody asks for each iteration (`callback`) or to go on with
+    another run; where they do not reach the gap in time, the rules follow. The history is one line then, and no rule is
+    looked at. Little are at most 40,000 rows, 64 weights, and 300,000 rows times weights; of several scores 192 and
+    150,000; with one score and fewer rows than weights 200 rows and 2,000,000.
 
     Over ranks that may give rows to one another (`data.share_rows`), rank 0 solves alone, with all rows, what messages
     would make slower, or what only steps row by row solve fast, on few ranks: the first rules say which.

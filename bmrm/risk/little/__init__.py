@@ -19,7 +19,7 @@ from bmrm.losses._core.row import Row
 from bmrm.problem.abilities import AtOnce, AtPoint, ReachedAtOnce
 from bmrm.problem.basics import provides
 from bmrm.problem.results import is_own
-from bmrm.risk.little import classes, kinked, kinked_classes, smooth
+from bmrm.risk.little import classes, few_rows, kinked, kinked_classes, smooth
 from bmrm.risk.little.rows import Goal, Rows, table_of
 
 LOOPS, SYSTEMS = 64, 192
@@ -28,6 +28,10 @@ ENTRIES, MOST_ENTRIES, MOST_ROWS = 150_000, 300_000, 40_000
 """Rows times weights up to which a run all at once is worth it, with several scores and with one, and rows. With one it
 took .7 of the time of `auto`'s rules in 20,000 to 40,000 rows, 1.0 beyond 40,000, 1.0 beyond 400,000 entries; with
 several 1.2 beyond 150,000 (83 random shapes of 80,000 to 560,000 entries, 7 losses, one thread)."""
+FEW_ROWS, WIDE, DENSE = 200, 2_000_000, 0.25
+"""Rows up to which a problem with more weights is solved in as many weights as rows (.2 to .7 of the time of `auto`'s
+rules from 100 to 200 rows, less below: 14 random shapes, 6 losses, one thread), its most entries, 16 MB, and what share
+of them is not 0 at least: rows are made dense."""
 Method = Callable[[Rows, Goal, "AtPoint | None"], ReachedAtOnce | None]
 
 
@@ -40,6 +44,11 @@ def at_once(risk: Any) -> AtOnce | None:
     methods = _methods(of, type(bound.bare), bound.bare.smooth, bound.offset is not None)
     if not methods or bound.bare.rows > MOST_ROWS:
         return None
+    most, entries = (SYSTEMS, ENTRIES) if bound.bare.scores_per_row > 1 else (LOOPS, MOST_ENTRIES)
+    few = risk.dim > most and methods[False][1] in INSTEAD and _few_rows(risk)
+    if few:
+        name, method = methods[False]
+        methods, most, entries = {False: (name, INSTEAD[method])}, risk.dim, WIDE
 
     def minimised(
         l1: float, l2: float, free: bool, wanted: Callable[[float], float], most: int, start: AtPoint | None
@@ -48,14 +57,28 @@ def at_once(risk: Any) -> AtOnce | None:
         with np.errstate(over="ignore", invalid="ignore"):  # what overflows does not get there
             return methods[l1 > 0.0][1](rows, Goal(l1, l2, free, wanted, most), start)
 
-    most, entries = (SYSTEMS, ENTRIES) if bound.bare.scores_per_row > 1 else (LOOPS, MOST_ENTRIES)
-    return AtOnce(minimised, bound.bare.rows, {l1: name for l1, (name, _) in methods.items()}, most, entries)
+    names = {l1: name for l1, (name, _) in methods.items()}
+    return AtOnce(minimised, bound.bare.rows, names, most, entries, few)
+
+
+def _few_rows(risk: Any) -> bool:
+    """Whether so few that their products are worth more than those of columns, and nearly dense."""
+    rows, entries = risk.bound.bare.rows, risk.bound.bare.rows * risk.dim
+    few = rows < risk.dim and rows <= FEW_ROWS and entries <= WIDE
+    return few and bool(entries <= MOST_ENTRIES or risk.problem_size.entries >= DENSE * entries)
 
 
 def _sparse(rows: Rows, goal: Goal, start: AtPoint | None) -> ReachedAtOnce | None:
     from bmrm.risk.little import sparse  # descent on Gram matrices, which ranks that answer do without
 
     return sparse.newton(rows, goal, start)
+
+
+INSTEAD: dict[Method, Method] = {
+    smooth.newton: few_rows.newton,
+    kinked.multipliers: few_rows.multipliers,
+}
+"""With fewer rows than weights."""
 
 
 @cache

@@ -7,6 +7,7 @@ prove a bound at every step, and are the next multipliers.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -114,6 +115,15 @@ class Multipliers:
             if not -math.inf < slope < 0.0:
                 return None
         return None
+
+    def proved_with(self, rows: Rows, goal: Goal, weights: Callable[[Vector], Vector]) -> ReachedAtOnce | None:
+        """The end of the run proved with other rows, whose scores for `weights` are those of these; or None."""
+        w, b = self.kept
+        self.rows, self.goal, self.w, self.kept = rows, goal, weights(self.w), (weights(w), b)
+        if not self._proved():
+            return None
+        w, b = self.kept
+        return ReachedAtOnce(w.ravel(), np.atleast_1d(b), self.best, float(self.low), 0, 1.5)
 
     def _direction(self) -> Any:
         free, l2 = self.goal.free, self.goal.l2

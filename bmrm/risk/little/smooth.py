@@ -31,14 +31,15 @@ def kernel_of(loss: Any) -> Any:
 def newton(rows: Rows, goal: Goal, start: AtPoint | None) -> ReachedAtOnce | None:
     """Newton's method from 0, or elsewhere, with Armijo steps; None where it does not get there.
 
-    A bound is that of the slopes at w: J(w) - ||J'(w)||^2 / (2 l2), at the constant where they sum to 0.
+    A bound is that of the slopes at w: J(w) - ||J'(w)||^2 / (2 l2), at the constant where they sum to 0. Without steps
+    no matrix of weights x weights is formed.
     """
     kernel = kernel_of(rows.loss.loss)
     X, (_, l2, free, wanted, most), mass, y = rows.X, goal, rows.mass, rows.loss.y
     arguments, weights = rows.loss.arguments, NO_WEIGHTS if rows.loss.weights is None else rows.loss.weights
     n, d = X.shape
     there, shift, g, h, ones = np.zeros((5, n))
-    a, x, H, factor = np.empty(d), np.empty(d + 1), np.empty((d + 1, d + 1)), 1.0 / mass
+    a, x, H, factor = np.empty(d), np.empty(d + 1), np.empty((d + 1, d + 1) if most else (0, 0)), 1.0 / mass
     ones[:] = 1.0
     w, (b,) = rows.begin(start)
     f, still = rows.scores(w, b), (float(w @ w), 0.0, 0.0)
@@ -51,7 +52,7 @@ def newton(rows: Rows, goal: Goal, start: AtPoint | None) -> ReachedAtOnce | Non
     for steps in range(most + 1):
         if not math.isfinite(J):
             return None
-        enough = SHARE * wanted(J)
+        enough = SHARE * wanted(J) if steps < most else math.inf
         if damping > 0.0:
             h += damping * (bent / n or 1.0)
         rest, lacks, _, length, *along, slope = little.direction(X, g, h, w, factor, l2, free, enough, a, x, shift, H)
@@ -70,6 +71,8 @@ def newton(rows: Rows, goal: Goal, start: AtPoint | None) -> ReachedAtOnce | Non
             bound = J - lacks - slack - (abs(rest) * (1.0 + abs(b)) if free else 0.0)
             if J - bound <= wanted(J) and (not free or abs(rest) <= SUMS):
                 return ReachedAtOnce(w, np.array([b]), J, bound, steps, 2.0 * steps + 1.5)
+            if steps == most:
+                return None
             rest, lacks, _, length, *along, slope = little.direction(X, g, h, w, factor, l2, free, -1.0, a, x, shift, H)
         if not -math.inf < slope < 0.0:
             return None

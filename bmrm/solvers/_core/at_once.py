@@ -35,6 +35,8 @@ LEAST = 1e-11
 """Least tolerance: below it rounding decides."""
 SHORTEST = 1e-9
 """Seconds of a limit at least: a run has one, or none."""
+SLACK = 1e-14
+"""By how much, relative, rounding may put the end of a run above its start."""
 REASON = "little data, all at once"
 
 
@@ -77,7 +79,8 @@ def at_once(
     found = reached(options, risk, regularizer, offered, None if start is None else AtPoint(start, known))
     if found is not None and start is not None:
         value, _ = risk.value_and_subgradient(start)
-        found = found if found.objective <= value + regularizer.value(start) else None
+        before = value + regularizer.value(start)
+        found = found if found.objective - before <= SLACK * abs(before) else None
     return (None, with_rest(options, begin)) if found is None else (found, options)
 
 

@@ -16,9 +16,11 @@ from bmrm.solvers._core.monitor import LITTLE, IterativeSolver
 def walk_of(risk: Risk, regularizer: Regularizer, solver: IterativeSolver) -> Walker | None:
     """The walk, where it is such a problem."""
     offered = offer(solver, risk, regularizer) if solver.name == "auto" else None
-    if offered is None or offered.rows * risk.dim > LITTLE:
+    if offered is None:
         return None
-    return partial(_walk, solver, offered)
+    # with few rows multipliers, as many as there are, would be found anew at each point
+    smooth, little = offered.methods[False] == "newton", offered.rows * risk.dim <= LITTLE
+    return partial(_walk, solver, offered) if (smooth if offered.by_rows else little) else None
 
 
 def _walk(
