@@ -19,7 +19,7 @@ from bmrm.losses._core.row import Row
 from bmrm.problem.abilities import AtOnce, AtPoint, ReachedAtOnce
 from bmrm.problem.basics import provides
 from bmrm.problem.results import is_own
-from bmrm.risk.little import classes, few_rows, kinked, kinked_classes, smooth
+from bmrm.risk.little import classes, kinked, kinked_classes, smooth
 from bmrm.risk.little.rows import Goal, Rows, table_of
 
 LOOPS, SYSTEMS = 64, 192
@@ -74,10 +74,19 @@ def _sparse(rows: Rows, goal: Goal, start: AtPoint | None) -> ReachedAtOnce | No
     return sparse.newton(rows, goal, start)
 
 
-INSTEAD: dict[Method, Method] = {
-    smooth.newton: few_rows.newton,
-    kinked.multipliers: few_rows.multipliers,
-}
+def _few_newton(rows: Rows, goal: Goal, start: AtPoint | None) -> ReachedAtOnce | None:
+    from bmrm.risk.little import few_rows  # LAPACK, which ranks that answer do without
+
+    return few_rows.newton(rows, goal, start)
+
+
+def _few_multipliers(rows: Rows, goal: Goal, start: AtPoint | None) -> ReachedAtOnce | None:
+    from bmrm.risk.little import few_rows
+
+    return few_rows.multipliers(rows, goal, start)
+
+
+INSTEAD: dict[Method, Method] = {smooth.newton: _few_newton, kinked.multipliers: _few_multipliers}
 """With fewer rows than weights."""
 
 
