@@ -20,8 +20,8 @@ def linear_margin_prox(z: float, step: float, y: float, reach: float, cost: floa
     inside = (short > 0.0) & (short < far)
     moved = z + y * (0.0 if short <= 0.0 else far)
     beyond = (short > 0.0) & (y * moved >= reach)
-    kink = inside | beyond
-    return y * reach if kink else moved, 0.0 if kink else 1.0
+    kink = inside | (beyond & (short > far))
+    return y * reach if inside | beyond else moved, 0.0 if kink else 1.0
 
 
 @inlined
@@ -69,8 +69,8 @@ def linear_residual_prox(
     move, border = (move, border) if miss > 0.0 else (-move, -border)
     moved, end = z - move, y + border
     beyond = (over >= 0.0) & ((moved <= end) if miss > 0.0 else (moved >= end))
-    kink = inside | beyond
-    return end if kink else moved, 0.0 if kink else 1.0
+    kink = inside | (beyond & (over > far) & (far > 0.0))
+    return end if inside | beyond else moved, 0.0 if kink else 1.0
 
 
 @inlined
