@@ -36,7 +36,7 @@ LEAST = 1e-11
 SHORTEST = 1e-9
 """Seconds of a limit at least: a run has one, or none."""
 SLACK = 1e-14
-"""By how much, relative, rounding may put the end of a run above its start."""
+"""By how much, relative, rounding may put the end of a run above its start, where it stays there."""
 REASON = "little data, all at once"
 
 
@@ -80,7 +80,8 @@ def at_once(
     if found is not None and start is not None:
         value, _ = risk.value_and_subgradient(start)
         before = value + regularizer.value(start)
-        found = found if found.objective - before <= SLACK * abs(before) else None
+        slack = 0.0 if found.iterations else SLACK * abs(before)
+        found = found if found.objective - before <= slack else None
     return (None, with_rest(options, begin)) if found is None else (found, options)
 
 
