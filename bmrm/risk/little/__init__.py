@@ -25,13 +25,11 @@ from bmrm.risk.little.rows import Goal, Rows, table_of
 LOOPS, SYSTEMS = 64, 192
 """Most weights where the matrix of a step is factored by plain loops, and by LAPACK, for several scores."""
 ENTRIES, MOST_ENTRIES, MOST_ROWS = 150_000, 300_000, 40_000
-"""Rows times weights up to which a run all at once is worth it, with several scores and with one, and rows. With one it
-took .7 of the time of `auto`'s rules in 20,000 to 40,000 rows, 1.0 beyond 40,000, 1.0 beyond 400,000 entries; with
-several 1.2 beyond 150,000 (83 random shapes of 80,000 to 560,000 entries, 7 losses, one thread)."""
+"""Rows times weights up to which a run all at once is worth it, with several scores and with one, and rows: where it no
+longer took less time than `auto`'s rules (`benchmarks/little_shapes.py` compares them, on other problems)."""
 FEW_ROWS, WIDE, DENSE = 200, 2_000_000, 0.25
-"""Rows up to which a problem with more weights is solved in as many weights as rows (.2 to .7 of the time of `auto`'s
-rules from 100 to 200 rows, less below: 14 random shapes, 6 losses, one thread), its most entries, 16 MB, and what share
-of them is not 0 at least: rows are made dense."""
+"""Rows up to which a problem with more weights is solved in as many weights as rows, found likewise, its most entries,
+16 MB, and what share of them is not 0 at least: rows are made dense."""
 Method = Callable[[Rows, Goal, "AtPoint | None"], ReachedAtOnce | None]
 
 
