@@ -178,7 +178,7 @@ RULES = (
     Rule("smooth, one score, rows, l2", (DUAL, NEWTON), least={"dim": 450}, most={"rows": 700, "entries": 25}),
     Rule("smooth, one score, rows, l2", (LBFGS, NEWTON), least={"dim": 10, "spread": 0.7}, most={"dim": 2_500}),
     Rule("smooth, one score, rows, l2", (NEWTON, LBFGS), most={"dim": 2_500}),
-    Rule("smooth, one score, rows, l2", (NEWTON, DUAL), most={"spread": 0.045}),
+    Rule("smooth, one score, rows, free intercept, l2", (NEWTON, DUAL), most={"spread": 0.045}),
     Rule("smooth, one score, rows, l2", (NEWTON, DUAL), most={"lambda": 0.4, "rank": 2_000}, least={"products": 2e6}),
     Rule("smooth, one score, rows, l2", (DUAL, NEWTON)),
     Rule("smooth, several scores, rows, l2", (BUNDLE, LBFGS), most={"condition": 30}),
