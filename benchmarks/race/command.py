@@ -68,6 +68,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         return
     if options.page:
         print(f"written: {', '.join(map(str, page.write_docs()))}")
+        print(*(f"{page.REASONS.name} has no reason for {name}" for name in page.unexplained(results.kept())), sep="\n")
         return
     folder = options.output or options.resume or RUNS / time.strftime("%Y%m%d-%H%M%S")
     found = _race(options, arguments, folder)

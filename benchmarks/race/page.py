@@ -11,7 +11,7 @@ from benchmarks.race import figures, halves, points, results, tables
 from benchmarks.race.peers import programs
 from benchmarks.race.problems import all_problems
 from benchmarks.race.results import Race
-from benchmarks.race.summary import Record
+from benchmarks.race.summary import Record, worst_cases
 from benchmarks.race.targets import KINDS
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
@@ -147,17 +147,26 @@ def write_docs() -> list[Path]:
     return [DOCS / name for name in found]
 
 
+def unexplained(races: Sequence[Race]) -> list[str]:
+    """Problems of the worst cases whose reason nobody has given."""
+    reasons = _reasons()
+    return [one.problem for one in worst_cases(results.joined(races))[: tables.WORST] if one.problem not in reasons]
+
+
+def _reasons() -> dict[str, str]:
+    return json.loads(REASONS.read_text()) if REASONS.exists() else {}
+
+
 def texts(races: Sequence[Race], folder: str) -> dict[str, str]:
     """The pages of races by file, for users and in full; races newest first, figures in the folder of that name."""
     records = results.joined(races)
-    reasons = json.loads(REASONS.read_text()) if REASONS.exists() else {}
     users = [
         HEAD.format(glance=tables.glance(records), looks=halves.LOOKS, figures=folder, profile=tables.profile(records))
     ]
     details = [DETAILS, tables.classes(records), CLASSES, SPLIT, tables.halves(records)]
     slow = points.points(records)
     details += [POINTS, slow] if slow else []
-    details += [WORST, tables.worst(records, reasons)]
+    details += [WORST, tables.worst(records, _reasons())]
     choices = tables.choices(records)
     details += [CHOICES, choices] if choices else []
     details += [_missing(races, records), "\n## Commits and machines\n\n", _measured(races)]

@@ -103,7 +103,11 @@ def _class_row(figure: ClassFigure) -> list[object]:
     ]
 
 
-def worst(records: Sequence[Record], reasons: Mapping[str, str], count: int = 10) -> str:
+WORST = 10
+"""Cases that need a reason."""
+
+
+def worst(records: Sequence[Record], reasons: Mapping[str, str]) -> str:
     """The largest ratios over all classes, and why."""
     by_name = {record["name"]: record for record in records}
     rows = [
@@ -115,7 +119,7 @@ def worst(records: Sequence[Record], reasons: Mapping[str, str], count: int = 10
             one.ratio,
             reasons.get(one.problem) or _choice(by_name[one.problem], one.accuracy),
         ]
-        for one in worst_cases(records)[:count]
+        for one in worst_cases(records)[:WORST]
     ]
     return table(("case", "to", "ours", "best peer", "ratio", "reason"), rows)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks.race import page, points, results, summary, tables
+from benchmarks.race import points, results, summary, tables
 from benchmarks.race.problems import all_problems
 
 pytestmark = pytest.mark.nightly
@@ -111,28 +111,6 @@ def test_a_record_without_rounds_has_its_intervals_given() -> None:
     one = record("p", {"bmrm auto": 1.0, "peer a": 2.0})
     one["given"] = {"0.001": {"peer": {"name": "peer a", "interval": [0.4, 0.6]}}}
     assert str(summary.compare(one, 1e-3).ratio) == "0.50 (0.40 to 0.60)"
-
-
-def test_the_pages_are_what_the_kept_results_give() -> None:
-    texts = page.texts(results.kept(), "figures/benchmarks")
-    assert {name: (page.DOCS / name).read_text() for name in texts} == texts
-    shown = texts["benchmarks.md"]
-    assert "| inf" not in shown
-    figures = sorted(path.name for path in (page.DOCS / "figures" / "benchmarks").iterdir())
-    assert all(f"figures/benchmarks/{name}" in shown for name in figures)
-
-
-def test_kept_results_name_no_machine_and_no_path() -> None:
-    for race in results.kept():
-        assert set(race["machine"]) == {"processor", "cores", "python"}
-        assert all(part not in run["command"] for run in race["runs"] for part in ("--output", "/"))
-
-
-def test_every_case_among_the_worst_has_a_reason() -> None:
-    import json
-
-    worst = summary.worst_cases(results.joined(results.kept()))[:10]
-    assert {one.problem for one in worst} <= set(json.loads(page.REASONS.read_text()))
 
 
 def test_halves_have_figures_of_their_own() -> None:
