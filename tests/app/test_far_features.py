@@ -7,10 +7,11 @@ import pytest
 from scipy.sparse import csr_array
 
 import bmrm
-from bmrm.app.pipeline.folding import as_folded, unfolded
+from bmrm.app.pipeline.folding import as_folded, unfolded, without_common
 from bmrm.data.dataset import Dataset
 from bmrm.losses import LOSSES
 from bmrm.problem import Solution, Status
+from bmrm.regularizers.l2 import L2
 from bmrm.risk.intercept import FreeIntercept
 from bmrm.risk.linear import LinearRisk
 from bmrm.solvers import SOLVERS
@@ -150,3 +151,22 @@ def test_what_was_moved_is_moved_back_exactly():
     folded = -shift @ weights
     exactly = exact(folded) + exact(shift) @ exact(weights)
     np.testing.assert_array_equal(unfolded(folded, weights, shift), exactly.astype(float))
+
+
+def test_without_the_common_part_the_constants_are_those_of_the_objective():
+    # A run has met others, with the same weights, that are worse by less than searches tell apart.
+    classes, omega = TARGETS["softmax"], L2(0.1)
+    risk = FreeIntercept(LinearRisk(Dataset.from_arrays(NEAR, classes), LOSSES.make("weston_watkins")))
+    table = RNG.normal(size=(3, 3))
+    w = (table - table.mean(axis=1, keepdims=True)).ravel()
+    scores, phi = risk.map.matvec(w), risk.phi.phi
+
+    def objective(b):
+        return phi.value_and_slope(scores + phi.constant(b))[0] + omega.value(w)
+
+    _, best = risk.phi.attained(scores)
+    ways = (best + sign * 10.0**-k * np.eye(3)[j] for sign in (1.0, -1.0) for j in range(3) for k in range(9, 16))
+    worse = next(b for b in ways if 1e-14 < objective(b) / objective(best) - 1.0 < 9e-13)
+    risk.settled.note(w, worse, objective(worse))
+    found = without_common(Solution(w, objective(worse), 0.0, Status.CONVERGED, 0, 0.0, 0.0), risk, omega, 3)
+    assert objective(risk.settled.of(found.w, found.objective)) <= found.objective * (1.0 + 1e-15)

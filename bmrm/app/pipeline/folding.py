@@ -85,8 +85,9 @@ def without_common(solution: Solution, risk: FreeIntercept, regularizer: Regular
     """
     table = solution.w.reshape(-1, scores)
     w = (table - table.mean(axis=1, keepdims=True)).ravel()
-    value, _ = risk.phi.attained(risk.map.matvec(w))
+    value, constants = risk.phi.attained(risk.map.matvec(w))
     objective, bound = value + regularizer.value(w), solution.lower_bound
+    risk.settled.note(w, constants, objective)  # the model gets these, not others that a run has met with equal weights
     if 0.0 < bound - objective <= ROUNDING * abs(objective):  # J was rounded differently when the bound was cut to it
         bound = objective
     return replace(solution, w=w, objective=objective, lower_bound=bound)
