@@ -174,6 +174,8 @@ VARIED = {
     (271828, 2473): "lbfgs at kinks with eight constants, where secants shorten steps tenfold a search, 40 s",
     (271828, 2844): "J of the weights less what they have in common, from below by what a search for constants leaves",
     (271828, 3454): "an l1 norm that overflows where rows have all but no curvature",
+    (771203, 8487): "columns of nearly no curvature beside free weights, whose scaled equations overflow",
+    (771203, 19678): "constants that a run had met with the weights less what they have in common, worse by 2e-13",
     (830517, 13488): "planes from 1e7 on the other side of a kink, where all rows have a slope: none has one at w",
     (830517, 14395): "irls far from the minimum: 600 searches of constants, as good as piecewise linear, 24 s",
     (830517, 18814): "lbfgs at kinks of a chain with constants, more than 20 s",

@@ -160,12 +160,13 @@ def _newton(scored: Scored, f: Scores, free: NDArray[np.int64], a: Vector, sums:
         matrix = np.block([[matrix, border[:, None]], [border[None], phi.total(weights)[None]]])
         right = np.append(a, sums)
     unit = np.sqrt(np.maximum(np.diagonal(matrix), 1e-300))
-    level = matrix / np.outer(unit, unit)
-    if not np.all(np.isfinite(level)):
-        return None
-    z, *_ = np.linalg.lstsq(level, right / unit, rcond=1e-13)
-    found: Vector = z / unit
-    return found
+    with np.errstate(over="ignore", invalid="ignore"):  # where the curvature of a column underflows
+        level, right = matrix / np.outer(unit, unit), right / unit
+        if not (np.all(np.isfinite(level)) and np.all(np.isfinite(right))):
+            return None
+        z, *_ = np.linalg.lstsq(level, right, rcond=1e-13)
+        found: Vector = z / unit
+    return found if np.all(np.isfinite(found)) else None
 
 
 def _proof(run: Best, penalty: BlockPenalty, a: Vector, conjugate: float, value: float) -> Proof:
