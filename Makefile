@@ -73,6 +73,7 @@ papers: install
 
 $(VENV)/peers: pyproject.toml
 	$(BIN)/pip install --quiet -e '.[bench]'
+	$(BIN)/pip install --quiet --no-deps --target $(VENV)/multicore 'liblinear-multicore>=2.47'
 	touch $@
 
 bench: install $(VENV)/peers
