@@ -32,7 +32,7 @@ SETTINGS, PATIENCE = (1.0, 0.1, 0.01, 1e-3, 1e-4, 1e-5), 3.0
 """The peer's `-e`, of which the loosest that is accurate enough counts; no other follows one of so many seconds."""
 SOLVED_BY = {"logistic": ((0,), 1.0), "hinge": ((3,), 1.0), "squared_hinge": ((1, 2), 0.5)}
 """Its `-s` that take threads, and the weight of a row's loss in its terms over ours."""
-LAMBDAS = (1e-4, 1e-5)
+LAMBDAS = (1e-4,)
 
 
 def measure() -> Table | None:
