@@ -8,6 +8,7 @@ from bmrm.kernels.dual import order as dual_order
 from bmrm.kernels.dual.rows import Rows
 from bmrm.kernels.dual.sweep import CURVE, SCORE, SHIFT, SLOPE, TARGET, WEIGHT, WIDTH, Dual, Steps
 from bmrm.losses.hinge import Hinge
+from bmrm.losses.least_squares import LeastSquares
 from bmrm.losses.squared_hinge import SquaredHinge
 from bmrm.risk.dual.rows import kernels_of
 
@@ -120,6 +121,16 @@ def test_offsets_are_minus_the_conjugates():
     offsets = kernels_of("dense", False, Hinge.prox_row, Hinge.value_row).offsets
     # the conjugate of the hinge at -y a is -a
     assert offsets(state.reshape(-1), ()) == pytest.approx((state[:, WEIGHT] * share).sum())
+
+
+def test_slopes_that_are_0_by_rounding_prove_no_loss():
+    """Rows of so little weight that the proximal map leaves their scores where they are: the conjugate at 0 is 0."""
+    state, loss = np.zeros((3, WIDTH)), LeastSquares()
+    state[:, SCORE], state[:, CURVE], state[:, WEIGHT] = (500.0, -7e3, 3.0), 1e3, 1e-20
+    for score, weight in zip(state[:, SCORE], state[:, WEIGHT], strict=True):
+        assert loss.prox_row(score, 1e3 * weight, 0.0)[0] == score
+    offsets = kernels_of("dense", False, loss.prox_row, loss.value_row).offsets(state.reshape(-1), ())
+    assert -1e-6 < offsets <= 0.0
 
 
 def test_slopes_near_scores_and_after_shifts():

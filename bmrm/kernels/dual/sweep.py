@@ -222,7 +222,7 @@ def offsets(state, arguments):  # type: ignore[no-untyped-def]
             product = u * g
             total += value - product
             size += abs(value) + abs(product)
-            if k > 0.0 and (u != 0.0 or abs(g) > LONG):
+            if k > 0.0 and (u != 0.0 or value != 0.0):
                 size += abs(g + k * u) / k * (abs(g) + abs(y))
     rounding = ROUNDING * size
     return total - rounding if rounding > OF_NO_ACCOUNT * abs(total) else total

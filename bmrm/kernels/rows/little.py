@@ -157,7 +157,7 @@ def fall(f, shift, t, most, y, weights, mass, l2, omega, J, slope, there, slopes
 def advance(z, f, shift, sigma, y, weights, mass, l2, omega, first, b, rise, free, slopes, curvatures, *arguments):  # type: ignore[no-untyped-def]
     """Along a step as far as the Moreau envelope falls, then to the constant at which its slopes sum to 0; in place.
 
-    A template like `fall`, for losses with `prox_row` and `value_row`.
+    A template like `fall`, which calls `settled` of `bmrm.kernels.rows.envelopes`.
 
     Parameters
     ----------
@@ -179,9 +179,8 @@ def advance(z, f, shift, sigma, y, weights, mass, l2, omega, first, b, rise, fre
         for i in range(n):
             weight = weights[i] if weighted else 1.0
             here = z[i] + t * shift[i]
-            point, change = prox_row(here, weight / sigma, y[i], *arguments)  # type: ignore[name-defined]  # noqa: F821
-            slope, curvature = sigma * (here - point), sigma * (1.0 - change)
-            value += 0.0 if weight == 0.0 else weight * value_row(point, y[i], *arguments)  # type: ignore[name-defined]  # noqa: F821
+            point, loss, slope, curvature = settled(here, weight, sigma, y[i], *arguments)  # type: ignore[name-defined]  # noqa: F821
+            value += loss
             inner += slope * point
             rate += slope * shift[i]
             total += slope

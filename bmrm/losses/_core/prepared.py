@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from bmrm.kernels.jit import fast_jit, specialised
 from bmrm.kernels.products import laplacian
 from bmrm.kernels.products.vectors import dot, plain
-from bmrm.kernels.rows.envelopes import envelope, envelope_along
+from bmrm.kernels.rows import envelopes
 from bmrm.problem import Hessian, PreparedLoss, Vector
 from bmrm.problem.basics import provides
-from bmrm.problem.loss import HasTotalHessian
+from bmrm.problem.loss import HasRowCurvature, HasTotalHessian
 
 Array = NDArray[np.float64]
 Positions = NDArray[np.int64]
@@ -23,11 +23,6 @@ Positions = NDArray[np.int64]
 Curve = Callable[[Vector], tuple[Vector, Vector]]
 """t -> (values, derivatives), for a vector of t."""
 
-EPS = float(np.finfo(np.float64).eps)
-COARSE = 1e-11
-"""Largest rounding error of a slope sigma (z - f) that is ignored."""
-STIFF = 1e9
-"""A sigma above which z - f has few digits of the slopes of smooth losses, however small the scores."""
 BLOCK = 16384
 """Scores of a block of rows whose intermediate arrays stay in the cache."""
 NO_WEIGHTS = np.empty(0)
@@ -187,19 +182,17 @@ class ProximalRows(PreparedRows):
         The sums are those of the loss at f, of slope * f, and of (f - z)^2.
         """
         z = plain(z)
-        if self.few_digits(z, sigma):
-            return self._careful_envelope(z, sigma)
         kernels = envelope_kernels(self.loss)
-        if kernels is not None:
-            slope, curvature = np.empty_like(z), np.empty_like(z)
-            sums = kernels[0](z, self.y, self._kernel_weights, sigma, slope, curvature, *self.arguments)
-            return sums, slope, curvature
-        total, f, away, change = self._proximal(z, sigma)
-        return (total, sigma * dot(away, f), dot(away, away)), sigma * away, sigma * (1.0 - change)
-
-    def few_digits(self, z: Array, sigma: float) -> bool:
-        """Whether sigma (z - f) may be all rounding."""
-        return bool(z.size and (sigma > STIFF or sigma * EPS * float(np.abs(z).max()) > COARSE))
+        if kernels is None:
+            return self._envelope(z, sigma)
+        slope, curvature = np.empty_like(z), np.empty_like(z)
+        given = (z, self.y, self._kernel_weights, sigma, slope, curvature, *self.arguments)
+        sums = kernels.envelope(*given)
+        if kernels.refined is not None:
+            kernels.refined(*given)
+        else:
+            self._refine(z, sigma, slope, curvature)
+        return sums, slope, curvature
 
     def moreau_along(self, z: Array, step: Array, sigma: float) -> Curve:
         """The function t -> (sum of the envelopes at z + t step, its derivative in t), for a vector of t."""
@@ -211,12 +204,11 @@ class ProximalRows(PreparedRows):
             values, derivatives = np.empty_like(ts), np.empty_like(ts)
             if kernels is not None:
                 arguments = (self._kernel_weights, sigma, ts, values, derivatives, *self.arguments)
-                kernels[1](z, step, self.y, *arguments)
+                kernels.along(z, step, self.y, *arguments)
                 return values, derivatives
             for k, t in enumerate(ts):
-                total, _, away, _ = self._proximal(z + t * step, sigma)
-                values[k] = total + 0.5 * sigma * dot(away, away)
-                derivatives[k] = sigma * dot(away, step)
+                (total, _, square), slope, _ = self._envelope(z + t * step, sigma)
+                values[k], derivatives[k] = total + 0.5 * sigma * square, dot(slope, step)
             return values, derivatives
 
         return curve
@@ -227,30 +219,28 @@ class ProximalRows(PreparedRows):
         found: Array = self.moreau(z - reach, wider)[2] + self.moreau(z + reach, wider)[2]
         return found
 
-    def _careful_envelope(self, z: Array, sigma: float) -> tuple[tuple[float, float, float], Array, Array]:
-        """As `moreau`, where z - f is all rounding: slopes are those of the loss at f.
-
-        At a kink they are what is left of sigma (z - f). A slope beyond those of the loss would prove a false bound.
-        """
-        f, change = self._proximal_points(z, sigma)
-        total, slope = self.value_and_slope(f)
-        kinks = change <= 0.0
-        slope[kinks] = sigma * (z[kinks] - f[kinks])
-        curvature = 1.0 - change
-        curvature *= sigma
-        return (total, dot(slope, f), dot(slope, slope) / sigma / sigma), slope, curvature
-
-    def _proximal_points(self, z: Array, sigma: float) -> tuple[Array, Array]:
-        """The proximal points f, and the derivative of f in z."""
+    def _envelope(self, z: Array, sigma: float) -> tuple[tuple[float, float, float], Array, Array]:
+        """As `bmrm.kernels.rows.envelopes.envelope`, for losses without compiled functions of one row."""
         f, change = self.loss.prox(z, (1.0 if self.weights is None else self.weights) / sigma, self.y)
-        return f, change
+        total, rates = self.value_and_slope(f)
+        steep, away = self.value_and_slope(z)[1], z - f
+        slope = sigma * away
+        kinks = (change <= 0.0) & (np.abs(slope) > np.abs(steep))
+        within = np.abs(rates - slope) <= sigma * (envelopes.DIGITS * (np.abs(z) + np.abs(f)))
+        within |= (change > 0.5) & self.smooth
+        slope[kinks] = steep[kinks]
+        slope[within] = rates[within]
+        curvature = sigma * (1.0 - change)
+        self._refine(z, sigma, slope, curvature)
+        return (total, dot(slope, f), dot(away, away)), slope, curvature
 
-    def _proximal(self, z: Array, sigma: float) -> tuple[float, Array, Array, Array]:
-        """The loss at the proximal points f, with f, z - f and the derivative of f in z."""
-        f, change = self._proximal_points(z, sigma)
-        values = self.loss.value(f, self.y)
-        total = float(np.sum(values)) if self.weights is None else times_present(self.weights, values)
-        return total, f, z - f, change
+    def _refine(self, z: Array, sigma: float, slope: Array, curvature: Array) -> None:
+        """As `bmrm.kernels.rows.envelopes.refined`, in place."""
+        if self.smooth and provides(self.loss, HasRowCurvature):
+            few = curvature <= envelopes.STILL * sigma
+            own = np.asarray(self.loss.curvature(z - slope / sigma, self.y), np.float64)
+            own = own if self.weights is None else weigh(self.weights, own)
+            curvature[few] = (own * (1.0 - curvature / sigma))[few]
 
 
 class DiagonalProximalRows(DiagonalRows, ProximalRows):
@@ -270,17 +260,40 @@ PREPARED: dict[tuple[bool, bool, bool], type[PreparedRows]] = {
 Kernel = Callable[..., Any]
 
 
+class EnvelopeKernels(NamedTuple):
+    """Compiled templates of `bmrm.kernels.rows.envelopes`.
+
+    Attributes
+    ----------
+    settled : of one row.
+    envelope, along : of all, and along a step.
+    refined : for losses with a compiled curvature, else None.
+    """
+
+    settled: Kernel
+    envelope: Kernel
+    along: Kernel
+    refined: Kernel | None
+
+
 @cache
-def _envelopes_of(prox_row: Kernel, value_row: Kernel) -> tuple[Kernel, Kernel]:
-    functions = {"prox_row": prox_row, "value_row": value_row}
-    return specialised(envelope, fast_jit, **functions), specialised(envelope_along, fast_jit, **functions)
+def _envelopes_of(smooth: bool, prox_row: Kernel, value_slope: Kernel, curvature: Kernel | None) -> EnvelopeKernels:
+    template = envelopes.smooth if smooth else envelopes.kinked
+    settled = specialised(template, fast_jit, prox_row=prox_row, value_slope=value_slope)
+    whole, along = (
+        specialised(each, fast_jit, settled=settled) for each in (envelopes.envelope, envelopes.envelope_along)
+    )
+    refined = None if curvature is None else specialised(envelopes.refined, fast_jit, curvature=curvature)
+    return EnvelopeKernels(settled, whole, along, refined)
 
 
-def envelope_kernels(loss: Any) -> tuple[Kernel, Kernel] | None:
-    """The compiled envelope of a loss with `prox_row` and `value_row`, and the envelope along a step."""
-    if loss.prox_row is None or loss.value_row is None:
+def envelope_kernels(loss: Any) -> EnvelopeKernels | None:
+    """Those of a loss with `prox_row` and `value_slope`."""
+    formula, smooth = type(loss).value_slope, bool(loss.smooth)
+    if loss.prox_row is None or loss.value_row is None or formula is None:
         return None
-    return _envelopes_of(loss.prox_row, loss.value_row)
+    curvature = getattr(getattr(type(loss), "curvature", None), "compiled", None) if smooth else None
+    return _envelopes_of(smooth, loss.prox_row, formula.compiled, curvature)
 
 
 def _least(floor: Array | float, weights: Vector | None, mass: float) -> float:

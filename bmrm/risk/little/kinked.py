@@ -16,7 +16,7 @@ import numpy as np
 from bmrm.kernels.jit import fast_jit, specialised
 from bmrm.kernels.rows import little
 from bmrm.kernels.rows.little import CENTRED, CENTRING, FLAT, SEARCHES, direction
-from bmrm.losses._core.prepared import NO_WEIGHTS
+from bmrm.losses._core.prepared import NO_WEIGHTS, envelope_kernels
 from bmrm.problem import Vector
 from bmrm.problem.abilities import AtPoint, ReachedAtOnce
 from bmrm.risk.little.rows import SUMS, Array, Goal, Rows, rounding
@@ -39,10 +39,8 @@ STEEPEST = 1e14
 
 
 @cache
-def _kernel(prox_row: Any, value_row: Any) -> Any:
-    if prox_row is None or value_row is None:
-        return None
-    return specialised(little.advance, fast_jit, prox_row=prox_row, value_row=value_row)
+def _kernel(settled: Any) -> Any:
+    return specialised(little.advance, fast_jit, settled=settled)
 
 
 def multipliers(rows: Rows, goal: Goal, start: AtPoint | None) -> ReachedAtOnce | None:
@@ -156,10 +154,10 @@ class Multipliers:
         self.p = z - self.u / self.sigma
 
     def _at_once(self, z: Array, omega: Any, first: float) -> bool:
-        """The same by a compiled call, where the loss has rows for it, and z enough digits; else False."""
+        """The same by a compiled call, where the loss has functions of one row; else False."""
         loss: Any = self.rows.loss
-        kernel = _kernel(loss.loss.prox_row, loss.loss.value_row)
-        if kernel is None or loss.few_digits(z, self.sigma):
+        kernels = envelope_kernels(loss.loss)
+        if kernels is None:
             return False
         self.u, self.c = np.empty_like(z), np.empty_like(z)
         weights, rise = NO_WEIGHTS if loss.weights is None else loss.weights, float(self.x[-1])
@@ -174,7 +172,7 @@ class Multipliers:
             rise,
             self.goal.free,
         )
-        t, self.b, self.total, self.inner = kernel(
+        t, self.b, self.total, self.inner = _kernel(kernels.settled)(
             z, self.f, self.shift, self.sigma, *given, self.u, self.c, *loss.arguments
         )
         if first < 0.0:
