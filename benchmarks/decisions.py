@@ -353,6 +353,8 @@ class Recorded:
             return n["rows"] / n["lambda"] if self.words & {"l2", "l1 and l2"} else math.nan
         if name == "products" and name not in n:
             return n["rows"] * n["entries"] * (1 if "one score" in self.words else 8)
+        if name == "each" and name not in n:
+            return self.number("products") / n["dim"]
         return 1 if name == "threads" else n[name]
 
 
