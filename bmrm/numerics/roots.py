@@ -61,30 +61,32 @@ class _Newton(TrialRule):
         return [newton] if newton != here.t and math.isfinite(newton) else []
 
 
-def secant_root(function: Callable[[Vector], Any], first: float = 1e-6) -> float | None:
-    """Where the rising `function` is 0, to rounding; None where it keeps its sign as far as one can see.
+def secant_root(function: Callable[[Vector], Any], first: float = 1e-6, enough: float = 0.0) -> float | None:
+    """Where the rising `function` is `enough` or less in size; None where it keeps its sign as far as one can see.
 
     Parameters
     ----------
     function : of a vector of one number.
     first : the first distance from 0 that is tried.
+    enough : 0 for a root to rounding; where the function jumps over less, the nearer side of the jump is taken.
     """
 
     def at(points: list[float]) -> list[Trial]:
         return [Trial(t, math.nan, float(np.ravel(function(np.array([t])))[0])) for t in points]
 
-    low, high = narrowed(at, at([0.0]), _Secants(first))
+    low, high = narrowed(at, at([0.0]), _Secants(first, enough))
     return None if low is None or high is None else min(low, high, key=lambda end: abs(end.derivative)).t
 
 
 class _Secants(TrialRule):
     """From 0 outwards until the sign changes, eight times as far each time; then secants, every eighth a bisection."""
 
-    def __init__(self, first: float) -> None:
+    def __init__(self, first: float, enough: float) -> None:
         self._reach, self._farthest, self._inside, self._illinois = first, FARTHEST * first, 0, Illinois()
+        self._enough = enough
 
     def settled(self, trial: Trial) -> bool:
-        return trial.derivative == 0.0
+        return abs(trial.derivative) <= self._enough
 
     def following(self, low: Trial | None, high: Trial | None, here: Trial) -> list[float]:
         side = 0 if here is low else 1

@@ -28,3 +28,14 @@ def test_zeros_of_rising_functions():
     assert secant_root(lambda t: np.clip(1e-3 * t + 7.0, -2.0, 2.0) - 1.0) == pytest.approx(-6000.0, rel=1e-9)
     assert secant_root(lambda t: np.tanh(t) + 2.0) is None
     assert secant_root(lambda t: 0.0 * t) == 0.0
+
+
+def test_zeros_that_are_near_enough():
+    found, tried = [], []
+    for enough in (0.0, 0.1):
+        calls = []
+        root = secant_root(lambda t, calls=calls: calls.append(t) or np.expm1(t - 3.5), 1.0, enough)
+        found.append(abs(float(np.expm1(root - 3.5))))
+        tried.append(len(calls))
+    assert found[0] <= 1e-15 < found[1] <= 0.1
+    assert tried[1] < tried[0]

@@ -205,6 +205,26 @@ def test_a_search_for_a_balance_makes_one_factor(monkeypatch):
     np.testing.assert_allclose(only.times(change), left, rtol=1e-9)
 
 
+def test_searches_along_a_step_are_no_longer_than_they_need_be():
+    """Sums that are nearly steps: with searches to rounding 253 evaluations."""
+    random, calls = np.random.default_rng(5), []
+    A = random.normal(size=(2000, 4))
+    A -= A.mean(axis=1, keepdims=True)
+    kinks = random.normal(size=2000)
+    target = A.T @ np.clip(1e4 * (A @ np.array([0.3, -0.2, 0.1, 0.0]) - kinks), -1.0, 1.0)
+
+    def totals(c):
+        calls.append(c)
+        return A.T @ np.clip(1e4 * (A @ c - kinks), -1.0, 1.0) - target
+
+    def derivative(c):
+        return 1e4 * A.T @ ((np.abs(1e4 * (A @ c - kinks)) < 1.0)[:, None] * A)
+
+    found = balance.Balance(4, 2000.0).find(totals, derivative)
+    assert np.abs(totals(found)).max() <= 1e-10
+    assert len(calls) < 200
+
+
 def test_a_matrix_without_a_factor_is_inverted_whole():
     flat = np.diag([2.0, -1.0, 0.5])
     np.testing.assert_allclose(balance.Inverse(flat).times(np.ones(3)), [0.5, -1.0, 2.0])

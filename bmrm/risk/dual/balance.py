@@ -24,6 +24,8 @@ BALANCED, ROUGHLY = 1e-13, 1e-6
 per row, whose slopes have few digits."""
 PATIENCE = 4
 """Steps in a row that do not halve the largest sum after which, where it is `ROUGHLY` 0, rounding is the limit."""
+FLAT = 0.1
+"""Share of the sums along a step that a search along it may leave."""
 NEAR = 1e-6
 """First constant that is tried, in units of the scores."""
 RIDGE = 1e-12
@@ -138,10 +140,11 @@ class Balance:
                     with np.errstate(over="ignore", invalid="ignore"):  # slopes far away may be as large as any number
                         return float(totals(at + t[0] * way) @ way)
 
-                length = secant_root(along, first=0.5)
+                before = float(sums @ step)
+                length = secant_root(along, first=0.5, enough=FLAT * abs(before))
                 if not length:
                     break
-                here, before = here + length * step, float(sums @ step)
+                here = here + length * step
                 sums = totals(here)
                 if abs(float(sums @ step)) > 0.5 * abs(before):
                     break  # from one number to the next they jump over 0, as those of rows 1e12 times as heavy do
