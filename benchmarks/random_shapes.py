@@ -208,8 +208,8 @@ def table(found: Sequence[Mapping[str, Any]], seed: int) -> Table:
         f"{len(found)} random problems of seed {seed} (7 to 10, and 6021, chose rules): rows 50 to 100,000, features"
         " 3 to 50,000, dense or sparse, lambda over eight decades (four with l1). Processor time of one thread, `auto`"
         f" over the fastest of {names}, each to its own certified gap of 1e-3, then 1e-6: geometric mean, share of"
-        " problems, largest ratio, and problems that `auto` does not solve where one of them does. Problems that none solves in"
-        f" {LIMIT:g} s are left out. The figures are those of `python -m benchmarks.random_shapes --problems"
+        " problems, largest ratio, and problems that `auto` does not solve where one of them does. Problems that none"
+        f" solves in {LIMIT:g} s are left out. The figures are those of `python -m benchmarks.random_shapes --problems"
         f" {len(found)} --seed {seed}`.",
         ("class", *heads, *(f"{head} (1e-6)" for head in heads)),
         tuple(rows),
