@@ -25,7 +25,7 @@ SLOPE, SCORE, CURVE, TARGET, WEIGHT, SHIFT, OFFSET = range(7)
 of a row has beside <x, w> and the constant. g has it, too."""
 ROUNDING = 4.5e-16
 LONG = 1e4
-"""Ratio of a step to the score where it ends, and score from slope 0, above which digits of the score may be lost."""
+"""Ratio of a step to the score where it ends above which digits of the score may be lost."""
 BESIDE = 1e-8
 """Relative accuracy of the score of a slope in that case; the error of the loss is of its square."""
 OF_NO_ACCOUNT = 1e-12

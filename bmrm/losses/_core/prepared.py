@@ -288,7 +288,7 @@ def _envelopes_of(smooth: bool, prox_row: Kernel, value_slope: Kernel, curvature
 
 
 def envelope_kernels(loss: Any) -> EnvelopeKernels | None:
-    """Those of a loss with `prox_row` and `value_slope`."""
+    """Those of a loss with `prox_row` and `value_slope`; where that has no `value_row`, arrays have taken its place."""
     formula, smooth = type(loss).value_slope, bool(loss.smooth)
     if loss.prox_row is None or loss.value_row is None or formula is None:
         return None

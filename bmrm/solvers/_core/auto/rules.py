@@ -206,7 +206,7 @@ RULES = (
     Rule("kinked, one score, rows, l1", (SEMISMOOTH,)),
     Rule("smooth, one score, rows, l1", (COLUMNS, PROXIMAL), {"lambda": 3.0}, {"smaller": 450}, passes=LONG),
     Rule("smooth, one score, rows, l1", (PROXIMAL, COLUMNS)),
-    Rule("smooth, one score, rows, l1 and l2", (DUAL, COLUMNS), {"each": 40}, {"condition": 1e4, "spread": 0.1}),
+    Rule("smooth, one score, rows, l1 and l2", (DUAL, COLUMNS), {"each": 20}, {"condition": 1e4, "spread": 0.1}),
     Rule("smooth, one score, rows, l1 and l2", (PROXIMAL, COLUMNS), most={"dim": 450}),
     Rule("smooth, one score, rows, l1 and l2", (COLUMNS, PROXIMAL), passes=LONG),
     Rule("kinked, one score, rows, l1 and l2", (SEMISMOOTH, DUAL), most={"smaller": 450}, least={"condition": 5_000}),
